@@ -1,8 +1,16 @@
 """Launch metadata on its way to disk and back, and the metrics in the assembler's log."""
 
+from typing import Any
+
 import pytest
 
+from tilewright.targets.cuda import artefact as cuda_artefact
+from tilewright.targets.cuda.artefact import DeviceKernel
+from tilewright.targets.hip import artefact as hip_artefact
+from tilewright.targets.hip.artefact import HipKernel
+from tilewright.targets.hip.metadata import HipKernelMetadata
 from tilewright.targets.metadata import FORMAT, KernelMetadata, TensorMapSpec
+from tilewright.targets.store import digest
 from tilewright.targets.triton.ptxas import described
 
 FACTS = KernelMetadata(
@@ -73,3 +81,24 @@ def test_what_the_assembler_says_about_speed():
 def test_a_silent_assembler_gives_zeros():
     found = described(b"code", "", "13.0")
     assert (found.registers, found.spill_bytes, found.stack_bytes) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("target", ["cuda", "hip"])
+def test_a_program_of_another_format_is_compiled_anew(target, tmp_path, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path))
+    metadata: Any = FACTS
+    kernel: Any = DeviceKernel("source", b"code", FACTS, "log")
+    programs: Any = cuda_artefact.PROGRAMS
+    program: Any = cuda_artefact.Program((), {"gemm": kernel}, None, ("a remark",))
+    if target == "hip":
+        metadata = HipKernelMetadata("gemm", "gfx942", 256, 0, 0, ("ptr", "i32"), vgprs=64)
+        kernel = HipKernel("source", b"code", "isa", metadata, "log")
+        programs = hip_artefact.PROGRAMS
+        program = hip_artefact.HipProgram((), {"gemm": kernel}, None, ("a remark",))
+    key = digest(target)
+    programs.write(key, program)
+    assert programs.read(key) == program
+    monkeypatch.setattr("tilewright.targets.metadata.FORMAT", FORMAT + 1)
+    assert programs.read(key) is None
+    programs.write(key, program)
+    assert programs.read(key) == program

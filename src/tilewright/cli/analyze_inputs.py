@@ -49,7 +49,7 @@ from tilewright.runtime.addresses import (
 )
 from tilewright.runtime.memory_extents import Aliases
 from tilewright.runtime.options import running
-from tilewright.runtime.pointer.compiled import CompiledKernel
+from tilewright.runtime.pointer.compiled import CompiledKernel, Grid, Launch, launches_to
 from tilewright.runtime.tile.addresses import observing_launches, tile_launches
 from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.runtime.tile.settings import changed
@@ -244,45 +244,30 @@ def _listening(launches: Launches, target: str | None) -> Generator[None]:
 @contextmanager
 def _raising(launches: Launches, target: str) -> Generator[None]:
     """Note what `tl` kernels are on tiles; they run on the host, as they were written."""
-    launch = CompiledKernel.launch
 
     def noting(
-        self: CompiledKernel,
-        grid: tuple[int, int, int],
-        values: Sequence[object],
-        stream: object = None,
+        kernel: CompiledKernel, grid: Grid, values: Sequence[object], _launch: Launch
     ) -> RunReport | None:
         if 0 not in grid:
-            launches.add_tile(self.raised, self.raised.flat_values(grid, values))
-        return self.launch_on_host(grid, values)
+            launches.add_tile(kernel.raised, kernel.raised.flat_values(grid, values))
+        return kernel.launch_on_host(grid, values)
 
-    CompiledKernel.launch = noting
-    try:
-        with running(target=target):
-            yield
-    finally:
-        CompiledKernel.launch = launch
+    with launches_to(noting), running(target=target):
+        yield
 
 
 @contextmanager
 def listening_to_tl(launches: Launches) -> Generator[None]:
     """Note every launch of a `tl` kernel inside the ``with`` before it runs."""
-    launch = CompiledKernel.launch
 
     def noting(
-        self: CompiledKernel,
-        grid: tuple[int, int, int],
-        values: Sequence[object],
-        stream: object = None,
+        kernel: CompiledKernel, grid: Grid, values: Sequence[object], launch: Launch
     ) -> RunReport | None:
-        launches.add(self, grid, values)
-        return launch(self, grid, values, stream)
+        launches.add(kernel, grid, values)
+        return launch()
 
-    CompiledKernel.launch = noting
-    try:
+    with launches_to(noting):
         yield
-    finally:
-        CompiledKernel.launch = launch
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tilewright.ir.diagnostics import Diagnostic
-from tilewright.runtime.pointer.compiled import CompiledKernel
+from tilewright.runtime.pointer.compiled import CompiledKernel, Grid, Launch, launches_to
 from tilewright.runtime.tile.settings import observed_by
 from tilewright.targets.numpy.api import NumpyFault, RunReport
 
@@ -144,26 +144,18 @@ def counted(count: int, noun: str) -> str:
 @contextmanager
 def logged(log: LaunchLog) -> Generator[None]:
     """Write every launch inside the ``with`` into `log`."""
-    launch = CompiledKernel.launch
 
     def logging(
-        self: CompiledKernel,
-        grid: tuple[int, int, int],
-        values: Sequence[object],
-        stream: object = None,
+        kernel: CompiledKernel, _grid: Grid, _values: object, launch: Launch
     ) -> RunReport | None:
         try:
-            report = launch(self, grid, values, stream)
+            report = launch()
         except NumpyFault as fault:
-            log.failed(self.name, fault)
+            log.failed(kernel.name, fault)
             raise
         if report is not None:  # a launch on a GPU has none
-            log.add(self.name, report)
+            log.add(kernel.name, report)
         return report
 
-    CompiledKernel.launch = logging
-    try:
-        with observed_by(log.record):
-            yield
-    finally:
-        CompiledKernel.launch = launch
+    with launches_to(logging), observed_by(log.record):
+        yield

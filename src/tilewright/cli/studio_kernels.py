@@ -40,16 +40,15 @@ from tilewright.runtime.tile.targets import default_arch
 from tilewright.targets.cuda import compile as cuda
 from tilewright.targets.cuda.nvrtc_library import NvrtcMissing
 from tilewright.targets.cuda.settings import DEFAULT_ARCH
-from tilewright.targets.errors import CudaCompilerError
+from tilewright.targets.errors import CompilerError, HipCompilerMissing
 from tilewright.targets.hip import compile as hip
-from tilewright.targets.hip.errors import HipCompilerError, HipCompilerMissing
 from tilewright.targets.triton.sass import NoDisassembler, disassembled
 
 if TYPE_CHECKING:
     from tilewright.targets.tenstorrent.artefact import Artefact
 
 _DRAWN = Limits(32, 32)
-_FAILURES = (CudaCompilerError, NvrtcMissing, HipCompilerError, HipCompilerMissing, CompileError)
+_FAILURES = (CompilerError, NvrtcMissing, HipCompilerMissing, CompileError)
 _RESOURCES = ("registers", "vgprs", "agprs", "sgprs", "spill_bytes", "shared", "threads")
 """Of the metadata of a kernel, what the page shows where the target has it."""
 
@@ -175,11 +174,8 @@ def _pipeline(settings: Any, target: str) -> GpuPipeline | AmdPipeline:
 
 def _compiled(module: ModuleOp, settings: Any, target: str, engine: DiagnosticEngine) -> Any:
     """The program of a module: that of either vendor."""
-    compile_module: Any = hip.compile_module if target.startswith("hip") else cuda.compile_module
-    pipeline = _pipeline(settings, target)
-    return compile_module(
-        module, settings.arch, engine=engine, pipeline=pipeline, options=settings.options
-    )
+    compile_as: Any = hip.compile_as if target.startswith("hip") else cuda.compile_as
+    return compile_as(module, settings, engine)
 
 
 def _resources(name: str, metadata: object) -> list[tuple[str, str]]:

@@ -31,7 +31,7 @@ from tilewright.report.address_document import Document as AddressDocument
 from tilewright.report.studio.document import Finding, Message, SharedBytes, Sources, Trial, Tuning
 from tilewright.runtime.autotune import Autotuner
 from tilewright.runtime.options import running
-from tilewright.runtime.pointer.compiled import CompiledKernel
+from tilewright.runtime.pointer.compiled import CompiledKernel, Grid, Launch, launches_to
 from tilewright.runtime.tile.addresses import observing_launches
 from tilewright.runtime.tile.fresh import watching
 from tilewright.runtime.tile.kernel import CompiledTileKernel
@@ -125,22 +125,15 @@ def _tile_listener(run: CheckedRun) -> Any:
 
 @contextmanager
 def _noting_pointers(run: CheckedRun) -> Generator[None]:
-    launch = CompiledKernel.launch
 
     def noting(
-        self: CompiledKernel,
-        grid: tuple[int, int, int],
-        values: Sequence[object],
-        stream: object = None,
+        kernel: CompiledKernel, _grid: Grid, _values: object, launch: Launch
     ) -> RunReport | None:
-        run.pointers.setdefault(id(self), self)
-        return launch(self, grid, values, stream)
+        run.pointers.setdefault(id(kernel), kernel)
+        return launch()
 
-    CompiledKernel.launch = noting
-    try:
+    with launches_to(noting):
         yield
-    finally:
-        CompiledKernel.launch = launch
 
 
 def _guarded(

@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from tilewright.runtime.options import running
-from tilewright.runtime.pointer.compiled import CompiledKernel
+from tilewright.runtime.pointer.compiled import CompiledKernel, Grid, launches_to
 from tilewright.runtime.pointer.jit import JITFunction
 
 if TYPE_CHECKING:
@@ -51,18 +51,14 @@ def raising_for(
     It is recorded with the seconds that this took, and not run. Kernels whose names are not
     requested are left out.
     """
-    launch = CompiledKernel.launch
 
     def record(
-        self: CompiledKernel,
-        grid: tuple[int, int, int],
-        values: Sequence[object],
-        stream: object = None,
+        compiled: CompiledKernel, grid: Grid, values: Sequence[object], _launch: object
     ) -> None:
-        if not is_requested(self.name):
+        if not is_requested(compiled.name):
             return
         start = perf_counter()
-        kernel = self.raised
+        kernel = compiled.raised
         seconds = perf_counter() - start
         if kernel.tenstorrent is None:
             notify(kernel, seconds)
@@ -73,9 +69,5 @@ def raising_for(
         fixed.kernel.tenstorrent.called_with = fixed.values(given)
         notify(fixed.kernel, seconds)
 
-    CompiledKernel.launch = record
-    try:
-        with running(target=target):
-            yield
-    finally:
-        CompiledKernel.launch = launch
+    with launches_to(record), running(target=target):
+        yield

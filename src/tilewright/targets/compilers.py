@@ -24,6 +24,7 @@ from tilewright.targets.worker_pool import WorkerPool, is_inline
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from tilewright.ir.diagnostics import DiagnosticEngine
     from tilewright.targets.cuda.artefact import Program
     from tilewright.targets.hip.artefact import HipProgram
 
@@ -89,18 +90,26 @@ def compile_text(text: str, settings: AnySettings) -> Program | HipProgram:
     Raises:
         CompileError, CompilerError, HipCompilerMissing: as `compile_as` of the target.
     """
-    from tilewright.dialects import make_context
     from tilewright.ir.diagnostics import DiagnosticEngine
-    from tilewright.ir.text import parse_source
 
     engine = DiagnosticEngine()
-    parsed = parse_source(make_context(), text, _NAME, engine)
-    engine.raise_if_errors()
-    assert parsed is not None, "a module without errors was parsed"
+    module = received(text, engine)
     if isinstance(settings, HipSettings):
         from tilewright.targets.hip.compile import compile_as as compile_for_hip
 
-        return replace(compile_for_hip(parsed.module, settings, engine), module=None)
+        return replace(compile_for_hip(module, settings, engine), module=None)
     from tilewright.targets.cuda.compile import compile_as
 
-    return replace(compile_as(parsed.module, settings, engine), module=None)
+    return replace(compile_as(module, settings, engine), module=None)
+
+
+def received(text: str, engine: DiagnosticEngine) -> ModuleOp:
+    """The module that another process has sent as text; raises CompileError if it is damaged."""
+    # A process that only sends modules parses none.
+    from tilewright.dialects import make_context
+    from tilewright.ir.text import parse_source
+
+    parsed = parse_source(make_context(), text, _NAME, engine)
+    engine.raise_if_errors()
+    assert parsed is not None, "a module without errors was parsed"
+    return parsed.module

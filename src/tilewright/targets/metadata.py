@@ -105,7 +105,7 @@ class KernelMetadata:
 
     def as_values(self) -> dict[str, Any]:
         """What JSON can hold; with the number of warps, for readers of the file."""
-        return {_FORMAT_KEY: FORMAT, **asdict(self), "num_warps": self.num_warps}
+        return stamped({**asdict(self), "num_warps": self.num_warps})
 
     def to_json(self) -> str:
         return json.dumps(self.as_values())
@@ -113,16 +113,28 @@ class KernelMetadata:
     @staticmethod
     def from_values(given: Mapping[str, Any]) -> KernelMetadata:
         """What `as_values` gave; raises ValueError, TypeError or KeyError on anything else."""
-        values = tupled(given)
-        found, _ = values.pop(_FORMAT_KEY), values.pop("num_warps")
-        if found != FORMAT:
-            raise ValueError(f"metadata of format {found!r}, expected {FORMAT}")
+        values = unstamped(given)
+        del values["num_warps"]
         maps = tuple(TensorMapSpec(**tupled(each)) for each in values.pop("tensor_maps"))
         return KernelMetadata(**values, tensor_maps=maps)
 
     @staticmethod
     def from_json(text: str) -> KernelMetadata:
         return KernelMetadata.from_values(json.loads(text))
+
+
+def stamped(values: Mapping[str, Any]) -> dict[str, Any]:
+    """`values` with the format that they are written in."""
+    return {_FORMAT_KEY: FORMAT, **values}
+
+
+def unstamped(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The values that were `stamped`; raises KeyError or ValueError for another format."""
+    values = tupled(given)
+    found = values.pop(_FORMAT_KEY)
+    if found != FORMAT:
+        raise ValueError(f"metadata of format {found!r}, expected {FORMAT}")
+    return values
 
 
 def tupled(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from tilewright.targets import store
 from tilewright.targets.host.steps import Step
-from tilewright.targets.metadata import tupled
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -90,7 +89,7 @@ class StoredKernel:
     sections: Mapping[str, bytes]
     """Source and machine code, by the ending of their names."""
     metadata: Mapping[str, Any]
-    """Fields of its metadata; lists are tuples again."""
+    """What its metadata gave as values."""
     log: str
 
 
@@ -162,4 +161,4 @@ class ProgramCache(Generic[S, K, P]):
             for name, data in sections.items()
             if name.startswith(start)
         }
-        return StoredKernel(own, tupled(entry["metadata"]), entry["log"])
+        return StoredKernel(own, entry["metadata"], entry["log"])

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -328,6 +329,31 @@ def compile_kernel(
     # Noted after the trace, which may have put something into a table.
     compiled.reads = host_reads(kernel, keys, compiled.captured)
     return compiled
+
+
+Grid = tuple[int, int, int]
+Launch = Callable[[], "RunReport | None"]
+Instead = Callable[["CompiledKernel", Grid, Sequence[Any], Launch], "RunReport | None"]
+
+
+@contextmanager
+def launches_to(instead: Instead) -> Generator[None]:
+    """Inside the ``with``, a launch of a kernel calls ``instead(kernel, grid, values, launch)``.
+
+    What that returns is what the launch returns; `launch` launches.
+    """
+    launch = CompiledKernel.launch
+
+    def replaced(
+        self: CompiledKernel, grid: Grid, values: Sequence[object], stream: object = None
+    ) -> RunReport | None:
+        return instead(self, grid, values, lambda: launch(self, grid, values, stream))
+
+    CompiledKernel.launch = replaced
+    try:
+        yield
+    finally:
+        CompiledKernel.launch = launch
 
 
 def _report_alias_sync(module: ModuleOp) -> None:

@@ -6,8 +6,7 @@ call that overlap are recorded, as they are for kernels of `tl`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,42 +15,9 @@ from tilewright.ir.text.names import ValueNames
 from tilewright.language.T.prim_func import PrimFunc
 from tilewright.runtime.arrays import HostArray
 from tilewright.runtime.memory_extents import Aliases, Memory, aliases_of, extent_of
-from tilewright.runtime.tile.gpu import GpuArguments
 from tilewright.runtime.tile.jit import TileJIT
 from tilewright.runtime.tile.kernel import CompiledTileKernel
-
-Callback = Callable[[CompiledTileKernel, Sequence[Any]], None]
-
-
-@contextmanager
-def observing_launches(notify: Callback, *, run: bool) -> Generator[None]:
-    """Inside the ``with``, `notify` is called for every launch before it runs, or instead.
-
-    Kernels for a GPU run on this machine, too: what they compute is not needed.
-    """
-    launch, given, build = CompiledTileKernel.launch, GpuArguments.given, CompiledTileKernel.build
-
-    def launched(self: CompiledTileKernel, values: Sequence[Any]) -> None:
-        notify(self, values)
-        if run:
-            launch(self, values)
-
-    def never(self: GpuArguments, arguments: Sequence[Any]) -> list[Any] | None:
-        return None
-
-    def nothing(self: CompiledTileKernel) -> None:
-        """The program's target does not matter here."""
-
-    CompiledTileKernel.launch = launched
-    GpuArguments.given = never
-    if not run:
-        CompiledTileKernel.build = nothing
-    try:
-        yield
-    finally:
-        CompiledTileKernel.launch = launch
-        GpuArguments.given = given
-        CompiledTileKernel.build = build
+from tilewright.runtime.tile.trace_only import observing_launches as observing_launches
 
 
 def called_launches(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.text import print_module
 from tilewright.language.T.dtypes import dtype as Dtype
 from tilewright.language.T.prim_func import Param, PrimFunc
@@ -17,13 +18,13 @@ from tilewright.runtime.tile.input_generators import TensorSupplyType
 from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.runtime.tile.trials import ProfileArgs, Workbench
 from tilewright.runtime.tuning import headline
+from tilewright.targets.compilers import received
 
 if TYPE_CHECKING:
-    from xdsl.dialects.builtin import ModuleOp
+    pass
 
 WORK = "tilewright.runtime.tile.tuning_items:tried"
 MODEL, TIME = "model", "time"
-_NAME = "kernel.mlir"
 
 
 def described(kernel: CompiledTileKernel, how: str, profile: ProfileArgs) -> dict[str, Any]:
@@ -122,17 +123,6 @@ def _prim_func(item: Mapping[str, Any]) -> PrimFunc:
         for each in item["params"]
     )
     returned = None if item["returned"] is None else tuple(item["returned"])
-    return PrimFunc(item["name"], _module(item["module"]), params, "", returned=returned)
-
-
-def _module(text: str) -> ModuleOp:
-    # The driver has traced its kernels, and parses none.
-    from tilewright.dialects import make_context
-    from tilewright.ir.diagnostics import DiagnosticEngine
-    from tilewright.ir.text import parse_source
-
-    engine = DiagnosticEngine()
-    parsed = parse_source(make_context(), text, _NAME, engine)
-    engine.raise_if_errors()
-    assert parsed is not None, "a module without errors was parsed"
-    return parsed.module
+    return PrimFunc(
+        item["name"], received(item["module"], DiagnosticEngine()), params, "", returned=returned
+    )

@@ -72,7 +72,7 @@ def revisions(
         yield Revision(
             replace(pipeline, roll_columns=True),
             f"tensor memory reduced in loops over its columns: {spill} B per thread spill with "
-            "all columns in one piece of code",
+            "all columns unrolled",
             OTHER_REGISTERS,
         )
         yield Revision(

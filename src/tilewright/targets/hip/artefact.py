@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tilewright.targets.hip.compiler import release
 from tilewright.targets.hip.metadata import HipKernelMetadata
 from tilewright.targets.hip.settings import HipSettings
+from tilewright.targets.metadata import unstamped
 from tilewright.targets.program import CompiledProgram, ProgramCache, StoredKernel
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def _kernel(stored: StoredKernel) -> HipKernel:
         found["hip"].decode(),
         found["hsaco"],
         found["s"].decode(),
-        HipKernelMetadata(**stored.metadata),
+        HipKernelMetadata(**unstamped(stored.metadata)),
         stored.log,
     )
 

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tilewright.layouts.hardware.amd_chips import Chip, chip_named
+from tilewright.targets.metadata import stamped
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class HipKernelMetadata:
     """How wide the numbers are that address elements."""
 
     def as_values(self) -> dict[str, Any]:
-        return asdict(self)
+        return stamped(asdict(self))
 
     @property
     def registers(self) -> int:
