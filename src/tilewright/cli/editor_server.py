@@ -184,7 +184,13 @@ async def details_about(path: Path, timeout_s: float) -> Mapping[str, Any]:
 
 def _failure(message: str) -> Mapping[str, Any]:
     at = {"file": "", "line": 1, "column": 0, "end_line": None, "end_column": None}
-    entry = {**at, "severity": "warning", "code": "", "message": message, "related": []}
+    entry: dict[str, Any] = {
+        **at,
+        "severity": "warning",
+        "code": "",
+        "message": message,
+        "related": [],
+    }
     return {"diagnostics": [entry], "accesses": [], "buffers": []}
 
 
