@@ -19,7 +19,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = ROOT / "tests"
-OPTIONAL = ("numba", "torch", "triton")
+OPTIONAL = ("distributed", "jax", "numba", "torch", "triton")
 HIDING = """\
 from importlib.machinery import PathFinder
 

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from tilewright.runtime.tile.tenstorrent_options import (
         tenstorrent_running as tenstorrent_running,
     )
+    from tilewright.runtime.torch_op import torch_op as torch_op
     from tilewright.runtime.uninitialised import empty as empty
     from tilewright.targets.numpy.api import NumpyFault as NumpyFault
 
@@ -79,6 +80,7 @@ _WHERE = {
     "tile_running": "tilewright.runtime.tile.options",
     "tl": "tilewright.language",
     "tlx": "tilewright.language",
+    "torch_op": "tilewright.runtime.torch_op",
 }
 
 __all__ = [
@@ -113,6 +115,7 @@ __all__ = [
     "tile_running",
     "tl",
     "tlx",
+    "torch_op",
 ]
 
 

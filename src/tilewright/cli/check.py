@@ -31,6 +31,7 @@ too: a task that reads the wrong slot leaves the right one unread.
                         so that an interrupted check is resumed
   --timeline OUT.html                                   draw tasks, TMA, tensor cores, barriers and
                                                         buffers of the first or the failing run
+  --sarif FILE          write what was reported as SARIF 2.1.0, for code review tools and editors
   --allow-unread                                        report unread data as a warning
   --stats, --batch N, --traceback, --compat             as in 'tilewright run'
   --target hip:gfx942, cuda:sm_90a, ...                 also run the code of every thread, as the
@@ -40,9 +41,9 @@ too: a task that reads the wrong slot leaves the right one unread.
   --target, --executor, --numerics, --report, --set     on Tenstorrent, as in 'tilewright run'
   --arg, --args, --grid, --kernel, --seed, --out        for IR text, as in 'tilewright run'
 
---schedules, --jobs, --cluster, --log, --timeline, --allow-unread, --target hip:... and --target
-tenstorrent:... are also accepted directly after FILE.py, the latter with --executor, --numerics,
---report and --set after it; '--' ends them.
+--schedules, --jobs, --cluster, --log, --timeline, --sarif, --allow-unread, --target hip:... and
+--target tenstorrent:... are also accepted directly after FILE.py, the latter with --executor,
+--numerics, --report and --set after it; '--' ends them.
 
 An array passed as f32[1024]:empty is uninitialised: reading it before a store is an error.
 

@@ -32,7 +32,7 @@ FLAGS = ("cluster", "jobs", "log")
 WORK = "tilewright.cli.check_worker:checked"
 SEEDS = 5
 """Of one part, beside seed 0. Part of the key of a part in a log, so it depends on nothing."""
-_HERE = (*FLAGS, "schedules", "timeline")
+_HERE = (*FLAGS, "sarif", "schedules", "timeline")
 """Flags that are for the driver."""
 
 

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.cli.command_line import (
@@ -26,6 +27,7 @@ from tilewright.cli.launches import LaunchLog, counted, logged
 from tilewright.cli.outputs import write_whole
 from tilewright.cli.script_errors import (
     FOREIGN,
+    diagnostics_of,
     missing_package,
     script_line,
     show_error,
@@ -54,13 +56,24 @@ if TYPE_CHECKING:
 
 _FLAGS = Flags(
     with_value=(
-        *("arg", "args", "batch", "grid", "kernel", "out", "schedules", "seed", "timeline"),
+        *(
+            "arg",
+            "args",
+            "batch",
+            "grid",
+            "kernel",
+            "out",
+            "sarif",
+            "schedules",
+            "seed",
+            "timeline",
+        ),
         *("cluster", "jobs", "log"),
         *TENSTORRENT_FLAGS,
     ),
     switches=("allow-unread", "compat", "stats", "traceback"),
 )
-_AFTER_SCRIPT = ("allow-unread", "cluster", "jobs", "log", "schedules", "timeline")
+_AFTER_SCRIPT = ("allow-unread", "cluster", "jobs", "log", "sarif", "schedules", "timeline")
 """Flags that are also accepted directly after a script; `--` ends them."""
 _FOR_TEXT = ("arg", "args", "grid", "kernel", "out", "seed")
 _CHECKED_SCHEDULES = 4
@@ -198,7 +211,7 @@ def execute(
             thread_target(line, compare=checking) as threads,
             nullcontext() if checking else _executing(line),
         ):
-            code = _run_script(line) if line.is_script else _run_text(line, log)
+            code = _run_script(line, log) if line.is_script else _run_text(line, log)
         _report(runs, code, program)
         has_failed = bool(code) or log.fault is not None
         if part is not None:
@@ -237,10 +250,37 @@ def execute(
     for text in (*orders.not_analysed, *log.not_analysed):
         sys.stderr.write(f"{program}: not analysed: {text}\n")
     code = _verdict(log, code, program, reports)
+    if "sarif" in line.values:
+        code = _write_sarif(line, log, reports, code, program) or code
     for text in part.failures if part is not None and not part.has_failed else ():
         sys.stderr.write(f"{program}: reported by another process, not repeated here: {text}\n")
         code = code or 1
     return code
+
+
+def _write_sarif(
+    line: _CommandLine, log: LaunchLog, reports: Sequence[Diagnostic], code: int, program: str
+) -> int:
+    """Write everything that was reported; 1 if that fails."""
+    from tilewright import __version__
+    from tilewright.report.sarif import sarif_text
+
+    found = [*log.errors, *log.faults, *reports, *log.warnings]
+    failure = None if found or not code else f"the check ended with exit code {code}"
+    text = sarif_text(
+        found,
+        version=__version__,
+        root=Path.cwd(),
+        command=f"{program} {line.file}",
+        failure=failure,
+    )
+    path = line.values["sarif"]
+    try:
+        write_whole(path, text)
+    except OSError as error:
+        sys.stderr.write(f"{program}: cannot write '{path}': {error.strerror}\n")
+        return 1
+    return 0
 
 
 def _spread(line: CommandLine, schedules: int) -> Part | None:
@@ -291,6 +331,8 @@ def _unread(orders: OrderingLog, line: _CommandLine, log: LaunchLog) -> list[Dia
 def _ordering(line: _CommandLine, checking: bool) -> OrderingLog | None:
     """What follows the order of events in kernels with tasks."""
     wants_timeline = "timeline" in line.values
+    if not checking and "sarif" in line.values:
+        raise UsageError("--sarif applies to 'tilewright check' only")
     if not checking and "allow-unread" in line.switches:
         raise UsageError("--allow-unread applies to 'tilewright check' only")
     if not checking:
@@ -342,18 +384,18 @@ def _verdict(log: LaunchLog, code: int, program: str, reports: Sequence[Diagnost
     return 1 if reports else 0
 
 
-def _run_script(line: _CommandLine) -> int:
+def _run_script(line: _CommandLine, log: LaunchLog) -> int:
     require_file(line.file)
     if "compat" in line.switches:
         install()
     missing: list[str] = []
-    code = exit_code(lambda: _guarded_script(line, missing))
+    code = exit_code(lambda: _guarded_script(line, missing, log))
     if missing:
         raise UsageError(missing[0])
     return code
 
 
-def _guarded_script(line: _CommandLine, missing: list[str]) -> None:
+def _guarded_script(line: _CommandLine, missing: list[str], log: LaunchLog) -> None:
     """Run the script; a package that it lacks is added to `missing`."""
     loaded = [name for name in FOREIGN if name in sys.modules]
     has_compat = "compat" not in line.switches
@@ -364,6 +406,7 @@ def _guarded_script(line: _CommandLine, missing: list[str]) -> None:
         if text is not None and "traceback" not in line.switches:
             missing.append(f"{script_line(error)}: {text}")
             raise SystemExit(1) from None
+        log.errors.extend(diagnostics_of(error))
         if speaks_for_itself(error) and "traceback" not in line.switches:
             show_error(error)
             raise SystemExit(1) from None
@@ -402,12 +445,14 @@ def _run_text(line: _CommandLine, log: LaunchLog) -> int:
     except (CompileError, NumpyFault) as error:
         if isinstance(error, NumpyFault):
             log.failed(settings.kernel or "the kernel", error)
+        log.errors.extend(diagnostics_of(error))
         if "traceback" in line.switches:
             show(error)
         else:
             sys.stderr.write(f"{error}\n")
         return 1
     if done is None:
+        log.errors.extend(engine.diagnostics)
         sys.stderr.write(pretty_all(engine.diagnostics, engine.sources, colour=wants_colour()))
         sys.stderr.write("\n")
         return 1

@@ -53,6 +53,8 @@ class LaunchLog:
     fault: NumpyFault | None = None
     """The first one, whether the script caught it or not."""
     faulty_kernel: str = ""
+    errors: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    """What ended the script before a kernel ran: it does not compile, or cannot be launched so."""
     schedules_elsewhere: int = 0
     """Schedules that were run in other processes, whose blocks are counted as these."""
     not_analysed: list[str] = field(default_factory=list[str])
@@ -85,6 +87,14 @@ class LaunchLog:
     def failed(self, kernel: str, fault: NumpyFault) -> None:
         if self.fault is None:
             self.fault, self.faulty_kernel = fault, kernel
+
+    @property
+    def faults(self) -> tuple[Diagnostic, ...]:
+        """What the fault reports."""
+        if self.fault is None:
+            return ()
+        found: tuple[Diagnostic, ...] = getattr(self.fault, "diagnostics", ())
+        return found or (self.fault.diagnostic,)
 
     def counts(self) -> str:
         """``3 launches of 2 kernels, 640 programs``."""

@@ -23,6 +23,7 @@ _COMMANDS = {
     "memory": ("memory", "draw the shared- and tensor-memory map"),
     "layout": ("layout", "draw fragment layouts (thread, register) and shared-memory swizzles"),
     "studio": ("studio", "one page: source, IR by pass, code, memory, addresses, timeline, linked"),
+    "lsp": ("lsp", "a language server over stdio: errors, addresses and memory in an editor"),
     "explain": ("explain", "explain a diagnostic code: meaning, example, fix"),
     "cache": ("cache", "show or clear the cache of compiled kernels and tuning results"),
     "demo": ("demo", "a tour on the CPU: round trip, memory map, kernels run, checked and broken"),

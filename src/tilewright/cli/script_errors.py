@@ -10,8 +10,8 @@ from __future__ import annotations
 import sys
 import traceback
 
-from tilewright.frontend.callers import PACKAGE, is_located
-from tilewright.ir.diagnostics import CompileError
+from tilewright.frontend.callers import PACKAGE, is_located, located_diagnostic
+from tilewright.ir.diagnostics import CompileError, Diagnostic
 from tilewright.targets.cuda.nvrtc_library import NvrtcMissing
 from tilewright.targets.errors import HipCompilerMissing
 from tilewright.targets.numpy.api import NumpyFault
@@ -25,6 +25,14 @@ _INSTALLS = {"triton": INSTALL, "tilelang": "pip install tilelang"}
 def speaks_for_itself(error: BaseException) -> bool:
     """Whether the text of an error is a whole message."""
     return isinstance(error, CompileError | NumpyFault) or is_located(error)
+
+
+def diagnostics_of(error: BaseException) -> tuple[Diagnostic, ...]:
+    """What an error reports, apart from faults, which the log of launches has."""
+    if isinstance(error, CompileError):
+        return error.diagnostics
+    found = located_diagnostic(error)
+    return () if found is None else (found,)
 
 
 def show_error(error: BaseException) -> None:

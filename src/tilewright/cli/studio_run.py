@@ -18,6 +18,7 @@ from tilewright.cli.analyze_inputs import Launches, listening_to_tl
 from tilewright.cli.command_line import UsageError, require_file
 from tilewright.cli.launches import LaunchLog, counted, logged
 from tilewright.cli.script_errors import (
+    diagnostics_of,
     missing_package,
     script_line,
     show_error,
@@ -25,7 +26,7 @@ from tilewright.cli.script_errors import (
 )
 from tilewright.compat import install
 from tilewright.compat.script import exit_code, run_file
-from tilewright.ir.diagnostics import CompileError, Diagnostic
+from tilewright.ir.diagnostics import Diagnostic
 from tilewright.report.address_document import Document as AddressDocument
 from tilewright.report.studio.document import Finding, Message, SharedBytes, Sources, Trial, Tuning
 from tilewright.runtime.autotune import Autotuner
@@ -145,10 +146,8 @@ def _guarded(
         text = missing_package(error, has_compat=not has_compat)
         if text is not None:
             missing.append(f"{script_line(error)}: {text}")
-        elif isinstance(error, CompileError):
-            run.errors.extend(error.diagnostics)
-            show_error(error)
         elif speaks_for_itself(error):
+            run.errors.extend(diagnostics_of(error))
             show_error(error)
         else:
             raise

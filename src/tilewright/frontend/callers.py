@@ -33,7 +33,7 @@ Note = tuple[SourcePosition | None, str]
 
 _KINDS = (TypeError, ValueError, OverflowError, RuntimeError)
 _LOCATED = "tilewright_located"
-"""Attribute of errors with a location in their text."""
+"""Attribute of errors with a location in their text: the diagnostic that the text shows."""
 
 
 def located(
@@ -49,13 +49,19 @@ def located(
     # Classes derived from these may want other arguments than a text.
     kind = next((kind for kind in _KINDS if isinstance(error, kind)), RuntimeError)
     found = kind(pretty(diagnostic, sources))
-    vars(found)[_LOCATED] = True
+    vars(found)[_LOCATED] = diagnostic
     return found
 
 
 def is_located(error: BaseException) -> bool:
     """Whether an error was made by `located`: its text needs no frames."""
     return _LOCATED in vars(error)
+
+
+def located_diagnostic(error: BaseException) -> Diagnostic | None:
+    """The diagnostic of an error that was made by `located`."""
+    found = vars(error).get(_LOCATED)
+    return found if isinstance(found, Diagnostic) else None
 
 
 def call_site() -> SourcePosition | None:

@@ -108,12 +108,19 @@ def is_array(value: object) -> bool:
     )
 
 
+def is_jax(value: object) -> bool:
+    """Whether `value` is an array of JAX."""
+    return type(value).__module__.partition(".")[0] in ("jax", "jaxlib")
+
+
 def host_array(value: Any) -> HostArray:
     """`value` as NumPy memory, shared where that is possible."""
     if isinstance(value, np.ndarray):
         return HostArray(cast("NumpyArray", value))
     if type(value).__module__.partition(".")[0] == "torch":
         return _from_torch(value)
+    if is_jax(value):
+        return _from_jax(value)
     if hasattr(value, "__cuda_array_interface__"):
         return _from_device(value)
     if hasattr(value, "__array_interface__"):
@@ -150,6 +157,13 @@ def _from_device(array: Any) -> HostArray:
     _notice_copies("CuPy arrays")
     host = np.array(array.get())
     return HostArray(host, lambda: array.set(host))
+
+
+def _from_jax(value: Any) -> HostArray:
+    """The memory of an array of JAX, which nothing may change."""
+    if any(device.platform != "cpu" for device in value.devices()):
+        _notice_copies("arrays of JAX on a device")
+    return HostArray(np.asarray(value))
 
 
 def _from_dlpack(value: Any) -> HostArray:

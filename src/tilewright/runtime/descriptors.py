@@ -9,6 +9,7 @@ from typing import Any
 from tilewright.frontend.callers import located
 from tilewright.runtime.arrays import element_name, host_array
 from tilewright.runtime.cuda.arrays import DeviceArray, device_array, is_torch, torch_address
+from tilewright.runtime.fake_tensors import is_fake
 from tilewright.runtime.launch_errors import BAD_LAUNCH
 
 _ALIGNMENT_BYTES = 16  # required by TMA for base and strides
@@ -80,6 +81,8 @@ class TensorDescriptor:
         self._check_alignment()
 
     def _check_alignment(self) -> None:
+        if is_fake(self.base):
+            return
         address, element_bytes = _address(self.base)
         if address % _ALIGNMENT_BYTES:
             raise ValueError(f"the base of a descriptor must be {_ALIGNMENT_BYTES}-byte aligned")

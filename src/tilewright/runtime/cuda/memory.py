@@ -15,8 +15,11 @@ import numpy as np
 
 from tilewright.runtime.cuda.context import current_device, ensure_context
 from tilewright.runtime.cuda.driver import Driver, driver
+from tilewright.runtime.dlpack import CUDA, capsule_of
 
 _Array = np.ndarray[Any, np.dtype[Any]]
+_NO_WAIT = -1
+"""The stream of a consumer that sees to the order itself."""
 
 
 class DeviceMemory:
@@ -50,6 +53,15 @@ class DeviceMemory:
             "data": (self.address, False),
             "version": 3,
         }
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return CUDA, int(self.device.rpartition(":")[2])
+
+    def __dlpack__(self, *, stream: int | None = None, **_: object) -> Any:
+        """A capsule that shares this memory. Waits for kernels that write it."""
+        if stream != _NO_WAIT:
+            driver().call("cuCtxSynchronize")
+        return capsule_of(self.address, self.shape, self.dtype, self.__dlpack_device__(), self)
 
     def get(self) -> _Array:
         """The elements, in host memory; waits for kernels that write them."""

@@ -28,6 +28,7 @@ from tilewright.ir.diagnostics import SourcePosition
 from tilewright.language.tl.options import Options
 from tilewright.language.tl.vocabulary import TL
 from tilewright.runtime.cuda.errors import CudaError
+from tilewright.runtime.fake_tensors import has_fakes
 from tilewright.runtime.grid import Grid, launch_grid
 from tilewright.runtime.launch_errors import (
     BAD_LAUNCH,
@@ -127,7 +128,7 @@ class JITFunction(KernelFunction, Launchable):
             return None
         return SourcePosition(rewritten.source_map.file, rewritten.line, rewritten.column)
 
-    def run(self, *args: Any, grid: Grid, warmup: bool = False, **kwargs: Any) -> CompiledKernel:
+    def run(self, *args: Any, grid: Grid, warmup: bool = False, **kwargs: Any) -> Any:
         fast = self._fast
         if fast is None or warmup:
             return self._run(args, grid, warmup, kwargs)
@@ -149,8 +150,10 @@ class JITFunction(KernelFunction, Launchable):
         warmup: bool,
         kwargs: dict[str, Any],
         fast_key: tuple[object, ...] | None = None,
-    ) -> CompiledKernel:
+    ) -> Any:
         """The ordinary way: with every check, and compiling where needed."""
+        if has_fakes(args) or has_fakes(kwargs.values()):
+            return None  # torch.compile needs no more than shapes
         try:
             stream = None if _STREAM in self._known else kwargs.pop(_STREAM, None)
             bound, options = self._bind(args, kwargs)

@@ -85,6 +85,18 @@ def check_arguments(
     return Checked(tuple(values), call.sizes)
 
 
+def sizes_of(params: Sequence[Param], arguments: Sequence[Any]) -> dict[str, int]:
+    """The sizes that were left open, as far as the shapes of tensors determine them; no memory is
+    read."""
+    sizes: dict[str, int] = {}
+    for _ in params:  # an argument may need what a later one determines
+        for param, argument in zip(params, arguments, strict=True):
+            if param.kind == "tensor" and argument is not None:
+                for size, extent in zip(param.shape, argument.shape, strict=True):
+                    solve(size, extent, sizes)
+    return sizes
+
+
 def _check_open_sizes(call: _Call) -> None:
     """What one argument alone did not determine (``M * N``) must agree with all of them."""
     is_learning = True

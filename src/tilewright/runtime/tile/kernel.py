@@ -27,8 +27,9 @@ from tilewright.ir.traversal import walk
 from tilewright.language.T.prim_func import Param, PrimFunc
 from tilewright.language.T.symbols import evaluate
 from tilewright.runtime.arrays import HostArray, host_array
+from tilewright.runtime.fake_tensors import has_fakes
 from tilewright.runtime.tile.fresh import FreshArrays, watched
-from tilewright.runtime.tile.host_checks import BAD_ARGUMENT, check_arguments
+from tilewright.runtime.tile.host_checks import BAD_ARGUMENT, check_arguments, sizes_of
 from tilewright.runtime.tile.input_generators import TensorSupplyType
 from tilewright.runtime.tile.pass_configs import gpu_settings, hip_settings
 from tilewright.runtime.tile.settings import notify_observers
@@ -42,7 +43,7 @@ from tilewright.runtime.tile.targets import (
     is_hip,
     is_tenstorrent,
 )
-from tilewright.runtime.tile.tensors import example_of, new_tensor
+from tilewright.runtime.tile.tensors import delivered, example_of, new_tensor
 
 if TYPE_CHECKING:
     from tilewright.runtime.tile.gpu import CudaKernel
@@ -226,6 +227,8 @@ class CompiledTileKernel:
             for call in self.gpu.prepared:
                 if (result := call(arguments)) is not NotImplemented:
                     return result
+        if has_fakes(arguments):
+            return self._shapes_only(arguments)
         if self.gpu is not None and (given := self.gpu.given(arguments)) is not None:
             return self._returned(*self.gpu(arguments, given))
         checked = check_arguments(self.name, self.params, arguments, self.inputs, self.untouched)
@@ -341,7 +344,15 @@ class CompiledTileKernel:
         bar = progress_bar(self.name) if sys.stderr.isatty() else None
         return current_tile_options(progress=bar)
 
+    def _shapes_only(self, arguments: Sequence[Any]) -> Any:
+        """What a call with tensors without memory returns: tensors like them."""
+        like, sizes = example_of(arguments), sizes_of(self.inputs, arguments)
+        made = [self.params[index] for index in self.out_idx]
+        return self._returned([self._output(param, sizes, like) for param in made], arguments)
+
     def _returned(self, outputs: list[Any], arguments: Sequence[Any]) -> Any:
+        like = example_of(arguments) if outputs else None
+        outputs = [delivered(each, like) for each in outputs]
         returned = self.prim_func.returned
         if returned is not None:  # an eager kernel defines what it returns
             every = iter(outputs), iter(arguments)

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any, cast
 import ml_dtypes
 import numpy as np
 
-from tilewright.runtime.arrays import NumpyArray, host_array, is_array, torch_memory
+from tilewright.runtime.arrays import NumpyArray, host_array, is_array, is_jax, torch_memory
+from tilewright.runtime.cuda.arrays import device_array
 from tilewright.runtime.cuda.memory import DeviceMemory
+from tilewright.runtime.dlpack import HostExport
 
 if TYPE_CHECKING:
     from tilewright.language.T.dtypes import dtype as Dtype
@@ -45,7 +47,7 @@ def new_tensor(shape: Sequence[int], dtype: Dtype, like: Any) -> Any:
         return _torch().empty(tuple(shape), dtype=dtype.as_torch(), device=like.device)
     if type(like).__module__.partition(".")[0] == "cupy":
         return import_module("cupy").empty(tuple(shape), dtype.as_numpy())
-    if isinstance(like, DeviceMemory):
+    if isinstance(like, DeviceMemory) or (is_jax(like) and device_array(like) is not None):
         return DeviceMemory(tuple(shape), dtype.as_numpy())
     if like is None and torch_if_loaded() is not None:
         # Without tensors among the arguments, the program's own framework decides.
@@ -53,6 +55,14 @@ def new_tensor(shape: Sequence[int], dtype: Dtype, like: Any) -> Any:
     array = np.empty(tuple(shape), dtype.as_numpy())
     array.reshape(-1).view(np.uint8).fill(_UNWRITTEN)
     return array
+
+
+def delivered(tensor: Any, like: Any) -> Any:
+    """A result, as the caller has its tensors: JAX takes memory, and makes none to fill."""
+    if not is_jax(like):
+        return tensor
+    exported = HostExport(tensor) if isinstance(tensor, np.ndarray) else tensor
+    return import_module("jax.dlpack").from_dlpack(exported)
 
 
 def copied(tensor: Any) -> Any:

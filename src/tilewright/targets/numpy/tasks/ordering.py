@@ -103,6 +103,8 @@ class OrderingFault(TaskFault):
     ) -> None:
         super().__init__(kind, diagnostics[0], program, sources, seed)
         self.findings = tuple(findings)
+        self.diagnostics = tuple(diagnostics)
+        """One for each finding, and what the run ended with."""
         self.source_sites = source_sites
         """The table that the site ids of the findings index."""
         rest = (pretty(each, sources) for each in diagnostics[1:])
