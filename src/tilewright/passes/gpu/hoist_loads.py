@@ -90,7 +90,7 @@ def _hoist(loop: ForOp) -> None:
         load = _Load.of(op)
         if load is None or load.registers * trip_count > budget:
             continue
-        if _is_behind_stores(load, written) and load.depends_on(loop) is not None:
+        if _is_after_stores(load, written) and load.depends_on(loop) is not None:
             within.append(load)
         elif around is not None and around.may_hoist(load):
             ahead.append(load)
@@ -114,7 +114,7 @@ def _is(value: SSAValue, expected: int) -> bool:
     return isinstance(constant, IntegerAttr) and constant.value.data == expected
 
 
-def _is_behind_stores(load: _Load, written: set[SSAValue]) -> bool:
+def _is_after_stores(load: _Load, written: set[SSAValue]) -> bool:
     """Whether the loop stores to shared memory, and to none that is loaded."""
     shared = [each for each in written if _is_shared(each)]
     return (
@@ -175,9 +175,9 @@ class _Load:
 def _collect(value: SSAValue, loops: Sequence[ForOp], found: dict[Operation, None]) -> bool:
     owner = value.owner
     if isinstance(owner, Block):
-        holder = owner.parent_op()
+        loop = owner.parent_op()
         is_variable = isinstance(value, BlockArgument) and value.index == 0
-        return is_variable if holder in loops else not _is_inside(owner, loops)
+        return is_variable if loop in loops else not _is_inside(owner, loops)
     block = owner.parent
     if owner in found or block is None or not _is_inside(block, loops):
         return True
@@ -230,6 +230,11 @@ def _after(op: Operation) -> Iterator[Operation]:
         current = current.next_op
 
 
+def _name_of(buffer: SSAValue) -> str:
+    owner = buffer.owner
+    return owner.buffer_name if isinstance(owner, AllocOp) else buffer.name_hint or "values"
+
+
 @dataclass
 class _Copies:
     """Loads of a loop, and the registers that take their results."""
@@ -249,10 +254,12 @@ class _Copies:
         self._allocate(IndexBuilder(outer))
         variable = outer.body.block.args[0]
         before = IndexBuilder(outer)
-        runs = before.add(CmpiOp("slt", outer.lower_bound, outer.upper_bound)).results[0]
-        then = Block([YieldOp()])
-        before.add(IfOp(runs, [], Region(then)))
-        self._load(before.inside(then), {variable: outer.lower_bound}, (self.loop, outer))
+        if not trip_count_of(outer):
+            runs = before.add(CmpiOp("slt", outer.lower_bound, outer.upper_bound)).results[0]
+            then = Block([YieldOp()])
+            before.add(IfOp(runs, [], Region(then)))
+            before = before.inside(then)
+        self._load(before, {variable: outer.lower_bound}, (self.loop, outer))
         late = IndexBuilder(around.wait)
         one = late.index(1)
         following = late.add(AddiOp(variable, one)).results[0]
@@ -265,7 +272,7 @@ class _Copies:
         for each in self.loads:
             size = self.trip_count * each.lanes
             type = buffer_type(element_type_of(each.source.type), [size], Space.LOCAL)
-            name = f"{each.source.name_hint or 'values'}_ahead"
+            name = f"{_name_of(each.source)}_ahead"
             self._registers.append(code.add(AllocOp(type, name=name)).results[0])
 
     def _load(

@@ -9,6 +9,7 @@ the kernel is compiled again, in the first of these forms that loses nothing:
     rolled stream-tensor-memory          where registers spill: columns are reduced in a loop
     without reread-tensor-memory         where registers spill: rows are held, not read twice
     without join-wgmma-groups            where registers spill: one GEMM in flight, not two
+    without hoist-loads                  where registers spill: loads wait for what they follow
     without stagger-wgmma-waits          GEMMs that share a wait are complete after it
     without overlap-wgmma either         MMAs of an iteration are complete at its end
     without sink-wgmma-waits either      and their results are waited for at once
@@ -25,6 +26,7 @@ from tilewright.dialects.func import FuncOp
 from tilewright.dialects.nv.tensor_memory import Tcgen05LdOp
 from tilewright.dialects.simt import names as simt_names
 from tilewright.ir.traversal import walk
+from tilewright.passes.gpu.hoist_loads import HoistLoads
 from tilewright.passes.gpu.join_wgmma_groups import JoinWgmmaGroups
 from tilewright.passes.gpu.overlap_wgmma import OverlapWgmma
 from tilewright.passes.gpu.pipeline import GpuPipeline
@@ -85,6 +87,11 @@ def revisions(
             replace(pipeline, leave_out=(*pipeline.leave_out, JoinWgmmaGroups.name)),
             f"{JoinWgmmaGroups.name} not applied: {spill} B per thread spill with it",
             NOT_IN_FLIGHT,
+        )
+        yield Revision(
+            replace(pipeline, leave_out=(*pipeline.leave_out, HoistLoads.name)),
+            f"{HoistLoads.name} not applied: {spill} B per thread spill with it",
+            OTHER_REGISTERS,
         )
     if not is_serialized(remarks):
         return
