@@ -98,7 +98,7 @@ class Side:
 
 
 def If(condition: Any) -> Branch:
-    """A branch: ``with T.If(c):`` around ``with T.Then():`` and, where there is one, ``with T.Else():``."""
+    """A branch: ``with T.If(c):`` around ``with T.Then():`` and ``with T.Else():``."""
     return Branch(condition)
 
 
