@@ -31,7 +31,7 @@ from xdsl.irdl.operations import (
 )
 
 _OPERAND, _RESULT, _REGION = VarIRConstruct.OPERAND, VarIRConstruct.RESULT, VarIRConstruct.REGION
-_item = tuple[Any, ...].__getitem__
+_item: Any = tuple[Any, ...].__getitem__
 
 
 def read_accessors_directly() -> None:

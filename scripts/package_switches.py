@@ -1,4 +1,4 @@
-"""Count how often a command goes from one top-level package of Tilewright to another.
+"""Count the calls of a command that go from one top-level package of Tilewright to another.
 
 A switch is a call of a function whose nearest caller inside Tilewright is in another top-level
 package (`dialects`, `ir`, `analysis` …). What xDSL or Python calls back counts from the package
@@ -6,10 +6,10 @@ that called them, generated NumPy source as a part of `targets`. A generator is 
 often it is resumed. What is executed while a module is imported is not counted: it belongs to the
 start of the process.
 
-    python scripts/room_switches.py -- compile examples/tile/gemm.py --target cuda:sm_90a
-    python scripts/room_switches.py --most 40 -- check examples/tlx/hopper_gemm_pingpong.py
+    python scripts/package_switches.py -- compile examples/tile/gemm.py --target cuda:sm_90a
+    python scripts/package_switches.py --rows 40 -- check examples/tlx/hopper_gemm_pingpong.py
 
-prints the number, the pairs of packages, and the functions that are entered most often from another
+prints the count, the pairs of packages, and the functions that are entered most often from another
 package.
 """
 
@@ -106,27 +106,27 @@ def _top(name: str) -> str:
     return name.partition("/")[0].partition(":")[0]
 
 
-def _show(title: str, counts: Counter[str], most: int) -> None:
+def _show(title: str, counts: Counter[str], rows: int) -> None:
     print(f"\n{title}")
-    for name, number in counts.most_common(most):
-        print(f"{number:8}  {name}")
+    for name, times in counts.most_common(rows):
+        print(f"{times:8}  {name}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--most", type=int, default=15, help="rows of each table")
+    parser.add_argument("--rows", type=int, default=15, help="rows of each table")
     parser.add_argument("command", nargs="+", help="a command of `tilewright`, after `--`")
     options = parser.parse_args()
     calls = count(options.command)
     pairs, functions, edges = Counter[str](), Counter[str](), Counter[str]()
-    for (caller, callee), number in calls.items():
-        pairs[f"{_top(caller)} -> {_top(callee)}"] += number
-        functions[callee] += number
-        edges[f"{caller} -> {callee}"] += number
+    for (caller, callee), times in calls.items():
+        pairs[f"{_top(caller)} -> {_top(callee)}"] += times
+        functions[callee] += times
+        edges[f"{caller} -> {callee}"] += times
     print(f"{sum(calls.values())} switches between packages")
-    _show("packages", pairs, options.most)
-    _show("functions entered from another package", functions, options.most)
-    _show("calls", edges, options.most)
+    _show("packages", pairs, options.rows)
+    _show("functions entered from another package", functions, options.rows)
+    _show("calls", edges, options.rows)
 
 
 if __name__ == "__main__":
