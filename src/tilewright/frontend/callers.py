@@ -17,6 +17,7 @@ from inspect import currentframe
 from itertools import islice
 from types import FrameType
 
+from tilewright.frontend.unsaved_source import file_of
 from tilewright.ir.diagnostics import (
     Diagnostic,
     Severity,
@@ -81,9 +82,9 @@ def _position(frame: FrameType) -> SourcePosition | None:
     code = frame.f_code
     span = next(islice(code.co_positions(), frame.f_lasti // 2, None), None)
     if span is None or None in span:
-        return SourcePosition(code.co_filename, frame.f_lineno, 0)
+        return SourcePosition(file_of(code), frame.f_lineno, 0)
     line, last, start, end = (each or 0 for each in span)
-    file = code.co_filename
+    file = file_of(code)
     return SourcePosition(
         file, line, column_of(file, line, start), last, column_of(file, last, end)
     )
