@@ -77,6 +77,7 @@ PASSES: PassRegistry = {
     "drop-reuse-groups": _lazy("gpu.drop_reuse_groups", "DropReuseGroups"),
     "apply-tensor-layouts": _lazy("gpu.apply_tensor_layouts", "ApplyTensorLayouts"),
     "expand-copies": _lazy("gpu.expand_copies", "ExpandCopies"),
+    "expand-thread-copies": _lazy("gpu.expand_thread_copies", "ExpandThreadCopies"),
     "upcast-scaled-gemms": _lazy("gpu.upcast_scaled_gemms", "UpcastScaledGemms"),
     "widen-operands": _lazy("gpu.widen_operands", "WidenOperands"),
     "split-precision": _lazy("gpu.split_precision", "SplitPrecision"),
