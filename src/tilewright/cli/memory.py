@@ -35,8 +35,6 @@ from tilewright.cli.command_line import (
 from tilewright.cli.commands import MEMORY
 from tilewright.cli.inputs import Launched, launched, read_ir
 from tilewright.cli.memory_merge import merged_maps
-from tilewright.cli.memory_plans import Allocations, Unlimited, allocations
-from tilewright.cli.memory_tiles import has_tile_kernels, shared_memory_maps
 from tilewright.cli.outputs import printable, write_output
 from tilewright.cli.targets import GPUS, TENSTORRENT, checked_name, kind_of
 from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity, locate
@@ -54,6 +52,8 @@ from tilewright.memory import (
 from tilewright.passes.tlx.storage_alias.messages import code_of
 from tilewright.passes.tlx.storage_alias.planning import PlacementName, target_of
 from tilewright.report import memory_html, memory_json, memory_svg, memory_text
+from tilewright.runtime.memory_maps.plans import Allocations, Unlimited, allocations
+from tilewright.runtime.memory_maps.tiles import has_tile_kernels, shared_memory_maps
 
 if TYPE_CHECKING:
     from tilewright.runtime.tile.kernel import CompiledTileKernel

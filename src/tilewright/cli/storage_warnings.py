@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tilewright.cli.languages import has_specs
-from tilewright.cli.memory_plans import Unlimited, allocations
 from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity
 from tilewright.runtime.addresses import named_module
+from tilewright.runtime.memory_maps.plans import Unlimited, allocations
 
 if TYPE_CHECKING:
     from tilewright.runtime.pointer.compiled import CompiledKernel
