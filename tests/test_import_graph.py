@@ -65,7 +65,7 @@ ENTRY_POINTS: Mapping[str, Iterable[str]] = {
         f"{PACKAGE}.compat.__main__",
         *console_scripts(),
     },
-    "commands of the program": {f"{PACKAGE}.cli.{name}" for name, _ in cli._COMMANDS.values()},
+    "commands of the program": {each.module_name for each in cli.COMMANDS},
     "what a kernel imports by its full name": [
         f"{PACKAGE}.buffers",
         f"{PACKAGE}.language.tl.extra.cuda.inline_ptx_lib",
