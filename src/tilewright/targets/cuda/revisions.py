@@ -5,11 +5,11 @@ they hold, or has too few of them. Serialised MMAs cost more than MMAs in flight
 the kernel is compiled again, in the first of these forms that loses nothing:
 
     a predicated epilogue                one copy of the MMAs instead of one for each stage
+    without hoist-loads                  where registers spill: loads wait for what they follow
     fewer blocks a multiprocessor        where registers are what is missing, or spill
     rolled stream-tensor-memory          where registers spill: columns are reduced in a loop
     without reread-tensor-memory         where registers spill: rows are held, not read twice
     without join-wgmma-groups            where registers spill: one GEMM in flight, not two
-    without hoist-loads                  where registers spill: loads wait for what they follow
     without stagger-wgmma-waits          GEMMs that share a wait are complete after it
     without overlap-wgmma either         MMAs of an iteration are complete at its end
     without sink-wgmma-waits either      and their results are waited for at once
@@ -64,6 +64,12 @@ def revisions(
             "peeled form",
             PREDICATED,
         )
+    if spill:
+        yield Revision(
+            replace(pipeline, leave_out=(*pipeline.leave_out, HoistLoads.name)),
+            f"{HoistLoads.name} not applied: {spill} B per thread spill with it",
+            OTHER_REGISTERS,
+        )
     if spill or lacks_registers(remarks):
         why = f"{spill} B per thread spill" if spill else "ptxas serialises its MMAs"
         for fewer in dict.fromkeys((blocks - 1, blocks // 2, 1)):
@@ -87,11 +93,6 @@ def revisions(
             replace(pipeline, leave_out=(*pipeline.leave_out, JoinWgmmaGroups.name)),
             f"{JoinWgmmaGroups.name} not applied: {spill} B per thread spill with it",
             NOT_IN_FLIGHT,
-        )
-        yield Revision(
-            replace(pipeline, leave_out=(*pipeline.leave_out, HoistLoads.name)),
-            f"{HoistLoads.name} not applied: {spill} B per thread spill with it",
-            OTHER_REGISTERS,
         )
     if not is_serialized(remarks):
         return
