@@ -21,8 +21,6 @@ from xdsl.ir import Operation
 
 from tilewright.cli.command_line import Flags, UsageError, show_diagnostics, text_of
 from tilewright.cli.memory_merge import merged_maps
-from tilewright.cli.memory_plans import Allocations, Unlimited, allocations
-from tilewright.cli.memory_tiles import has_tile_kernels, shared_memory_maps
 from tilewright.cli.outputs import write_whole
 from tilewright.dialects import make_context
 from tilewright.ir.diagnostics import CompileError, Diagnostic, DiagnosticEngine, Severity, locate
@@ -43,6 +41,8 @@ from tilewright.memory import (
 from tilewright.passes.tlx.storage_alias.messages import code_of
 from tilewright.passes.tlx.storage_alias.planning import PlacementName, target_of
 from tilewright.report import memory_html, memory_json, memory_svg, memory_text
+from tilewright.runtime.memory_maps.plans import Allocations, Unlimited, allocations
+from tilewright.runtime.memory_maps.tiles import has_tile_kernels, shared_memory_maps
 
 _USAGE = """\
 usage: {program} [flags] [FILE]
