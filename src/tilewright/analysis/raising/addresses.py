@@ -74,7 +74,7 @@ class Addresses:
         coordinates = self.machine.atoms.coordinates
         for atom in sorted(coordinates, key=lambda each: -each.id):
             value = self.value_of(atom)
-            if value is None or not _is_available(value, at):
+            if value is None or not is_available(value, at):
                 continue
             poly = _divided(poly, coordinates[atom], self.machine.space.of_atom(atom))
             if not _is_involved(poly):
@@ -86,7 +86,7 @@ def _has_lanes(atom: Atom) -> bool:
     return any(kind_of(inner) == "lane" for arg in atom.args for inner in arg.atoms_within())
 
 
-def _is_available(value: SSAValue, at: Operation) -> bool:
+def is_available(value: SSAValue, at: Operation) -> bool:
     """Whether `value` is computed before `at`, in a block around it."""
     owner = value.owner
     block = owner if isinstance(owner, Block) else owner.parent
@@ -96,6 +96,15 @@ def _is_available(value: SSAValue, at: Operation) -> bool:
     if user is None:
         return False
     return isinstance(owner, Block) or owner.is_before_in_block(user)
+
+
+def is_around(loop: Operation, value: SSAValue) -> bool:
+    """Whether a value is computed inside a loop."""
+    owner = value.owner
+    at = owner if isinstance(owner, Operation) else owner.parent_op()
+    while at is not None and at is not loop:
+        at = at.parent_op()
+    return at is loop
 
 
 def _is_involved(poly: Poly) -> bool:
@@ -150,9 +159,10 @@ def addresses_of(function: FuncOp) -> Addresses:
     machine = evaluate(function, top, names, begin, facts, irrelevant=irrelevant)
     written = {site.base.name for site in machine.sites.values() if site.kind.value != "load"}
     read = {site.base.name for site in machine.sites.values() if site.kind.value == "load"}
-    if written & read:
+    is_anywhere = any(not name.startswith("%") for name in written)
+    if is_anywhere or written & read:
         begin = start(function, names, facts)
-        changing = frozenset(written & read)
+        changing = frozenset(read if is_anywhere else written & read)
         machine = evaluate(function, top, names, begin, facts, changing, irrelevant=irrelevant)
     sites = {operation: site for (operation, _, _), site in machine.sites.items()}
     arguments = {names.of(argument): argument for argument in function.body.block.args}
@@ -187,7 +197,26 @@ def is_materialisable(
 ) -> bool:
     """Whether code at an op can compute a polynomial from scalars of the program and indices of
     `lanes`: what only a branch before it computes is not there any more."""
-    return all(_is_known(addresses, atom, at, lanes) for atom in poly.atoms_within())
+    return all(_is_known(addresses, atom, at, lanes) for atom in atoms_read(poly))
+
+
+def atoms_read(poly: Poly) -> list[Atom]:
+    """The atoms that code for a polynomial needs: of a value of the program, not what it depends
+    on."""
+    found: dict[Atom, None] = {}
+    work: list[Poly | Formula] = [poly]
+    while work:
+        item = work.pop()
+        if isinstance(item, Formula):
+            work += [*item.parts, *item.polys]
+            continue
+        for atom in item.atoms():
+            if atom in found:
+                continue
+            found[atom] = None
+            if not atom.is_symbol and not atom.is_opaque:
+                work += atom.args if atom.formula is None else (*atom.args, atom.formula)
+    return list(found)
 
 
 def is_computable(
@@ -196,7 +225,7 @@ def is_computable(
     """Whether code at an op can compute a condition."""
     if formula.kind is FormulaKind.PREDICATE:
         found = addresses.values.get(formula.name)
-        if found is None or is_tensor(found.type) or not _is_available(found, at):
+        if found is None or is_tensor(found.type) or not is_available(found, at):
             return False
     return all(is_materialisable(addresses, poly, at, lanes) for poly in formula.polys) and all(
         is_computable(addresses, part, at, lanes) for part in formula.parts
@@ -215,4 +244,4 @@ def _is_known(addresses: Addresses, atom: Atom, at: Operation, lanes: frozenset[
     if kind == "it":
         return atom in addresses.counting
     value = addresses.value_of(atom)
-    return value is not None and _is_available(value, at)
+    return value is not None and is_available(value, at)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from xdsl.ir import Attribute, BlockArgument, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.analysis.affine import Formula, Poly
 from tilewright.analysis.raising.addresses import Addresses
@@ -33,13 +33,16 @@ class Rows:
 class Access:
     """How an access finds its memory."""
 
-    base: BlockArgument
+    base: SSAValue
+    """A pointer argument, or the integer that is an address."""
     element: Attribute
     address: Poly | None
     """The offset in elements, over the lanes; None: as the kernel adds it up."""
     mask: Formula | None = None
     """Of descriptors and block pointers: which lanes are inside."""
     fills_nan: bool = False
+    divisor: int | None = None
+    """What divides the address that is an integer, in bytes; None: the size of an element."""
     box: Box | None = None
     rows: Rows | None = None
     """Of gathers and scatters: rows that are read from a tensor of indices."""

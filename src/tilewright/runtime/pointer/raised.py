@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from xdsl.dialects.builtin import MemRefType, ModuleOp
 
 from tilewright.analysis.raising.assumption_checks import AssumptionChecks
 from tilewright.analysis.raising.planner import SHARED_BYTES
+from tilewright.analysis.raising.views import is_pointer_argument
 from tilewright.analysis.tensors.tensor_geometry import address_bytes
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.tt import (
@@ -52,6 +54,7 @@ from tilewright.runtime.arrays import HostArray
 from tilewright.runtime.cuda.arrays import DeviceArray
 from tilewright.runtime.descriptors import TensorDescriptor
 from tilewright.runtime.launch_errors import BAD_LAUNCH, at_launch, bad_argument, unlaunchable
+from tilewright.runtime.options import reachable_buffers
 from tilewright.runtime.pointer.raised_aliases import (
     Merge,
     NotMerged,
@@ -224,7 +227,11 @@ class RaisedTileKernel(CompiledTileKernel):
     def written(self) -> frozenset[int]:
         """The positions of arrays that the kernel writes."""
         accesses = self.raised.plan.accesses.items()
-        return frozenset(access.base.index for op, access in accesses if not isinstance(op, _READS))
+        return frozenset(
+            access.base.index
+            for op, access in accesses
+            if not isinstance(op, _READS) and is_pointer_argument(access.base)
+        )
 
     @cached_property
     def of_whole_rows(self) -> RaisedTileKernel:
@@ -317,7 +324,7 @@ class RaisedTileKernel(CompiledTileKernel):
         report = threads.launch(
             self,
             arguments,
-            current_tile_options(),
+            replace(current_tile_options(), reachable=reachable_buffers()),
             as_written=lambda: self.compiled.launch_on_host(grid, values),
         )
         notify_observers(self.name, report)
@@ -450,7 +457,8 @@ class RaisedTileKernel(CompiledTileKernel):
     def _idle(self) -> frozenset[int]:
         """The positions of arrays that the kernel does not access: they may share any bytes."""
         arguments = self.prim_func.func.body.block.args
-        accessed = {access.base.index for access in self.raised.plan.accesses.values()}
+        bases = (access.base for access in self.raised.plan.accesses.values())
+        accessed = {base.index for base in bases if is_pointer_argument(base)}
         return frozenset(
             each.index
             for each in arguments
