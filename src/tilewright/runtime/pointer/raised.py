@@ -38,6 +38,7 @@ from tilewright.dialects.ttg import AsyncCopyGlobalToLocalOp
 from tilewright.dialects.ttng import AsyncTMACopyGlobalToLocalOp, AsyncTMACopyLocalToGlobalOp
 from tilewright.frontend.callers import located
 from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
+from tilewright.ir.hints import name_hint_of
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 from tilewright.language.T.prim_func import PrimFunc
@@ -166,7 +167,7 @@ def _with_names(compiled: CompiledKernel) -> ModuleOp:
             Rewriter().erase(op)
     names = flat_names(compiled.kernel.arg_names, compiled.keys)
     for argument, name in zip(function.body.blocks[0].args, names, strict=True):
-        argument.name_hint = name
+        argument.name_hint = name_hint_of(name)
     return module
 
 
