@@ -302,3 +302,47 @@ def test_a_gemm_of_rows_whose_count_is_read_from_memory(k: int) -> None:
     for group, (first, end) in enumerate(pairwise(starts)):
         expected = x[first:end].astype(np.float32) @ w[group].astype(np.float32)
         np.testing.assert_allclose(results[-1][first:end], expected, rtol=1e-3, atol=1e-3)
+
+
+@tw.jit
+def packed_groups(x_ptr, w_ptr, sizes_ptr, out_ptr, GROUPS: tl.constexpr, N: tl.constexpr):
+    """Rows of groups follow each other: where one begins is the sum of the sizes before it."""
+    tile, done, end = tl.program_id(0), 0, 0
+    lanes, columns = tl.arange(0, 16), tl.arange(0, N)
+    for group in range(GROUPS):
+        start = end
+        size = tl.load(sizes_ptr + group)
+        end = start + size
+        tiles = tl.cdiv(size, 16)
+        while tile >= done and tile < done + tiles:
+            rows = (tile - done) * 16 + lanes
+            x = tl.load(
+                x_ptr + (start + rows[:, None]) * 32 + tl.arange(0, 32)[None, :],
+                mask=rows[:, None] < size,
+                other=0.0,
+            )
+            w = tl.load(w_ptr + group * 32 * N + tl.arange(0, 32)[:, None] * N + columns[None, :])
+            to = tl.make_tensor_descriptor(out_ptr, [end, N], [N, 1], [16, N])
+            to.store([start + (tile - done) * 16, 0], tl.dot(x, w).to(tl.float16))
+            tile += tl.num_programs(0)
+        done += tiles
+
+
+@pytest.mark.parametrize("sizes", [(16, 16), (5, 0, 33, 1), (1, 47)])
+def test_rows_that_begin_at_the_sum_of_sizes(sizes: tuple[int, ...]) -> None:
+    """A loop carries the sum; the bound of the descriptor is read from memory, too."""
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((sum(sizes), 32)).astype(np.float16)
+    w = rng.standard_normal((len(sizes), 32, 32)).astype(np.float16)
+    out = np.full((sum(sizes), 32), np.nan, np.float16)
+    given = _launch(
+        packed_groups, (1,), x, w, np.array(sizes, np.int32), out, GROUPS=len(sizes), N=32
+    )
+    kernel = compare(given, schedules=3)
+    assert not [each for each in kernel.plan.remarks if each.code == "TW8020"]
+    results, _ = levels.on_pointers(given)
+    at = 0
+    for size, weights in zip(sizes, w, strict=True):
+        expected = x[at : at + size].astype(np.float32) @ weights.astype(np.float32)
+        np.testing.assert_allclose(results[-1][at : at + size], expected, rtol=2e-3, atol=1e-2)
+        at += size

@@ -18,6 +18,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from tilewright.analysis.affine import Atom, Formula, FormulaKind, Poly, SymbolKind
 from tilewright.analysis.pid_address.analysis import evaluate
 from tilewright.analysis.pid_address.atoms import Role, kind_of
+from tilewright.analysis.pid_address.control.recurrences import SUM_OF_STEPS
 from tilewright.analysis.pid_address.entry_state import start
 from tilewright.analysis.pid_address.report import AccessProperties
 from tilewright.analysis.pid_address.scope import Machine, Site
@@ -47,10 +48,8 @@ class Addresses:
     """The counter of each loop; loops that are not nested may share a symbol."""
 
     def __post_init__(self) -> None:
-        self.counting = frozenset(
-            atom for loop, atom in self.counters.items() if isinstance(loop, ForOp)
-        )
-        """Counters that code has: those of ``scf.for``."""
+        self.counting = frozenset(self.counters.values())
+        """Counters that code has; loops with a condition count where an address needs it."""
 
     def value_of(self, atom: Atom) -> SSAValue | None:
         """The SSA value that a symbol stands for, if it is one scalar."""
@@ -167,9 +166,31 @@ def addresses_of(function: FuncOp) -> Addresses:
     sites = {operation: site for (operation, _, _), site in machine.sites.items()}
     arguments = {names.of(argument): argument for argument in function.body.block.args}
     arguments |= {f"%{name}": argument for name, argument in arguments.items()}
+    values = machine.named_values()
     return Addresses(
-        machine, function, sites, arguments, machine.named_values(), _counters(sites, function)
+        machine,
+        function,
+        sites,
+        arguments,
+        values | _carried_by_steps(machine, values),
+        _counters(sites, function),
     )
+
+
+def _carried_by_steps(machine: Machine, values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
+    """Integers that loops carry from 0 on, by the key of what has been added to them."""
+    found: dict[str, SSAValue] = {}
+    for name, value in values.items():
+        known = machine.environments[()].get(value)
+        if not isinstance(value, BlockArgument) or not isinstance(known, Integer):
+            continue
+        (atom, *others) = known.expr.atoms() or [None]
+        if atom is None or others or not isinstance(atom.role, Role):
+            continue
+        key = f"{name}{SUM_OF_STEPS}"
+        if atom.role.key == key and known.expr == known.expr.space.of_atom(atom) * atom.divisor:
+            found[key] = value
+    return found
 
 
 def _counters(sites: Mapping[Operation, Site], function: FuncOp) -> dict[Operation, Atom]:
@@ -200,11 +221,10 @@ def is_materialisable(
     return all(_is_known(addresses, atom, at, lanes) for atom in atoms_read(poly))
 
 
-def atoms_read(poly: Poly) -> list[Atom]:
-    """The atoms that code for a polynomial needs: of a value of the program, not what it depends
-    on."""
+def atoms_read(value: Poly | Formula) -> list[Atom]:
+    """The atoms that code for a value needs: of a value of the program, not what it depends on."""
     found: dict[Atom, None] = {}
-    work: list[Poly | Formula] = [poly]
+    work: list[Poly | Formula] = [value]
     while work:
         item = work.pop()
         if isinstance(item, Formula):

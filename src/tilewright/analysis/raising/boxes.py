@@ -25,9 +25,12 @@ from tilewright.analysis.raising.plan import Access
 from tilewright.analysis.raising.values import feeds_gemms_only
 from tilewright.analysis.raising.views import Box, View, is_address
 from tilewright.analysis.raising.wrap import Wrapped, unwrap
+from tilewright.dialects.ttng import AsyncTMACopyGlobalToLocalOp, AsyncTMACopyLocalToGlobalOp
 
 _OF_FIRST = frozenset((SymbolKind.FDIV, SymbolKind.TDIV, SymbolKind.TREM))
 """Negative where the first operand is."""
+_BY_TMA = (AsyncTMACopyGlobalToLocalOp, AsyncTMACopyLocalToGlobalOp)
+"""Copies by tensor maps, which the host makes."""
 MAX_RANK = 5
 """Dimensions of a view: as many as a tensor map has."""
 
@@ -54,10 +57,11 @@ class Boxes:
         site = self.addresses.sites[op]
         if access.address is None:
             return None
-        if is_address(access.base):
+        if is_address(access.base) and not isinstance(op, _BY_TMA):
             return _Planner(self, op, site, access, is_local=True).run()
         found = _Planner(self, op, site, access).run()
-        if found is None and _feeds_gemms(op):
+        needs_box = site.box is not None or _feeds_gemms(op)
+        if found is None and needs_box and not isinstance(op, _BY_TMA):
             # Views that the kernel makes cost code, and allow whole boxes to be copied.
             found = _Planner(self, op, site, access, is_local=True).run()
         return found
