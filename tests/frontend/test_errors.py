@@ -602,7 +602,8 @@ def test_functions_of_the_language_are_not_called_outside_of_kernels() -> None:
 
 def test_missing_source_is_told() -> None:
     namespace = {"jit": jit}
-    exec(compile("@jit\ndef kernel(n):\n    pass\n", "<nowhere>", "exec"), namespace)
+    lines = ["@jit", "def kernel(n):", "    pass"]  # the whole text is in no variable
+    exec(compile("\n".join(lines), "<nowhere>", "exec"), namespace)
     diagnostic = error_of(namespace["kernel"])
     assert diagnostic.code == SOURCE
     assert "the source of kernel is not available (file '<nowhere>')" in diagnostic.message

@@ -13,10 +13,13 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Sequence
+from functools import partial
 from inspect import currentframe
 from itertools import islice
 from types import FrameType
 
+from tilewright._notebook import traceback_of
+from tilewright.frontend.unsaved_source import file_of
 from tilewright.ir.diagnostics import (
     Diagnostic,
     Severity,
@@ -50,6 +53,7 @@ def located(
     kind = next((kind for kind in _KINDS if isinstance(error, kind)), RuntimeError)
     found = kind(pretty(diagnostic, sources))
     vars(found)[_LOCATED] = diagnostic
+    vars(found)["_render_traceback_"] = partial(traceback_of, type(found).__name__, str(found))
     return found
 
 
@@ -81,9 +85,9 @@ def _position(frame: FrameType) -> SourcePosition | None:
     code = frame.f_code
     span = next(islice(code.co_positions(), frame.f_lasti // 2, None), None)
     if span is None or None in span:
-        return SourcePosition(code.co_filename, frame.f_lineno, 0)
+        return SourcePosition(file_of(code), frame.f_lineno, 0)
     line, last, start, end = (each or 0 for each in span)
-    file = code.co_filename
+    file = file_of(code)
     return SourcePosition(
         file, line, column_of(file, line, start), last, column_of(file, last, end)
     )

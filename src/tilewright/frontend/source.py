@@ -1,7 +1,8 @@
 """The source text of a function and its syntax tree, with the positions of the user's file.
 
 Python keeps the file name and first line of a function. The text of the file comes through
-`linecache`, so notebooks and text registered there work like files. The function's lines are those
+`linecache`, so notebooks and text registered there work like files; text given to ``exec`` and the
+like is found by `unsaved_source`. The function's lines are those
 from its first decorator to the first later line that is not indented deeper and completes it; the
 parser itself decides the latter, because text in a string or in parentheses may be indented at
 will. An indented function is parsed inside an ``if``, which keeps every column as it is.
@@ -21,6 +22,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tilewright.frontend.errors import SOURCE, FrontendError
+from tilewright.frontend.unsaved_source import file_of, find_text, why_missing
 
 _OVER_LINES = ('"""', "'''", "\\\n")
 """What a string contains, or is enclosed in, whose own text goes over several lines."""
@@ -45,7 +47,7 @@ def read_source(function: types.FunctionType, lines: Sequence[str] = ()) -> Func
     if not 0 < code.co_firstlineno <= len(lines):
         raise FrontendError(
             f"the source of {function.__qualname__} is not available (file {code.co_filename!r}): "
-            "define kernel functions in a file, a notebook, or text registered with linecache",
+            f"{why_missing(function)}",
             code=SOURCE,
         )
     first = code.co_firstlineno
@@ -55,9 +57,9 @@ def read_source(function: types.FunctionType, lines: Sequence[str] = ()) -> Func
         tree = _parse(text, first, indented=indentation > 0)
         if tree is not None:
             _move_strings_to_margin(tree, text)
-            return FunctionSource(code.co_filename, first, text, _definition(tree, function))
+            return FunctionSource(file_of(code), first, text, _definition(tree, function))
     raise FrontendError(
-        f"the text at {code.co_filename}:{first} is not the function {function.__qualname__} that "
+        f"the text at {file_of(code)}:{first} is not the function {function.__qualname__} that "
         "Python runs: the file changed after it was imported",
         code=SOURCE,
     )
@@ -65,9 +67,13 @@ def read_source(function: types.FunctionType, lines: Sequence[str] = ()) -> Func
 
 def lines_of(function: types.FunctionType) -> Sequence[str]:
     """The lines of the file of `function` as it is now; none if it is not to be found."""
-    file = function.__code__.co_filename
+    file = file_of(function.__code__)
     linecache.checkcache(file)
-    return linecache.getlines(file, function.__globals__)
+    lines = linecache.getlines(file, function.__globals__)
+    if lines:
+        return lines
+    found = find_text(function)
+    return () if found is None else linecache.getlines(found)
 
 
 def _indentation(line: str) -> int:
@@ -121,7 +127,7 @@ def _definition(tree: ast.stmt, function: types.FunctionType) -> ast.FunctionDef
             f"{tree.name} is an async function: a kernel function is a plain def", code=SOURCE
         )
     raise FrontendError(
-        f"{function.__code__.co_filename}:{function.__code__.co_firstlineno} does not define "
+        f"{file_of(function.__code__)}:{function.__code__.co_firstlineno} does not define "
         f"{function.__qualname__}: the file changed after it was imported",
         code=SOURCE,
     )

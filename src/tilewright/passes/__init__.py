@@ -77,6 +77,7 @@ PASSES: PassRegistry = {
     "drop-reuse-groups": _lazy("gpu.drop_reuse_groups", "DropReuseGroups"),
     "apply-tensor-layouts": _lazy("gpu.apply_tensor_layouts", "ApplyTensorLayouts"),
     "expand-copies": _lazy("gpu.expand_copies", "ExpandCopies"),
+    "expand-thread-copies": _lazy("gpu.expand_thread_copies", "ExpandThreadCopies"),
     "upcast-scaled-gemms": _lazy("gpu.upcast_scaled_gemms", "UpcastScaledGemms"),
     "widen-operands": _lazy("gpu.widen_operands", "WidenOperands"),
     "split-precision": _lazy("gpu.split_precision", "SplitPrecision"),
@@ -151,6 +152,7 @@ PASSES: PassRegistry = {
         "tlx.resolve_placeholder_layouts", "ResolvePlaceholderLayouts"
     ),
     "tlx-finalize-user-layouts": _lazy("tlx.finalize_user_layouts", "FinalizeUserLayouts"),
+    "tlx-print-ttgir-to-tlx": _lazy("tlx.print_ttgir_to_tlx", "PrintTtgirToTlx"),
     "tlx-dump-layout": _lazy("tlx.dump_layout", "DumpLayout"),
     "convert-triton-to-tritongpu": _lazy(
         "ttg.convert_triton_to_tritongpu", "ConvertTritonToTritonGPU"

@@ -31,6 +31,7 @@ import numpy as np
 
 from tilewright.frontend.captures import Capture, captures_of, look_up
 from tilewright.frontend.functions.function import KernelFunction
+from tilewright.frontend.unsaved_source import file_of
 from tilewright.language.tl.constexpr import ConstexprFunction, constexpr
 from tilewright.language.tl.extern import ExternFunction
 
@@ -326,7 +327,7 @@ def code_text(code: CodeType) -> str:
         for each in code.co_consts
     ]
     parts = (
-        code.co_filename,
+        file_of(code),
         code.co_firstlineno,
         code.co_code.hex(),
         code.co_linetable.hex(),

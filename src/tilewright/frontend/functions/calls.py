@@ -87,7 +87,7 @@ class Session:
         control = function.control(rewritten, function.vocabulary, body)
         control.definitions = dict.fromkeys(arguments)
         python = FunctionType(rewritten.code, self.namespace(function))
-        owner = _Running(self, function, arguments)
+        owner = _Running(self, function, arguments, control)
         with activated(Activation(rewritten.source_map, owner, caller)):
             python(control, *arguments.values())
         return control
@@ -159,6 +159,17 @@ class _Running:
     session: Session
     function: KernelFunction
     arguments: Mapping[str, Any]
+    control: Control
+
+
+def current_control() -> Control | None:
+    """The run-time of the innermost function that is being executed."""
+    running = activations()
+    if not running:
+        return None
+    owner = running[-1].owner
+    assert isinstance(owner, _Running)
+    return owner.control
 
 
 def current_session(vocabulary: Vocabulary) -> Session:

@@ -22,6 +22,7 @@ from tilewright.frontend.errors import BAD_CALL, FrontendError, Note
 from tilewright.frontend.functions.calls import current_session
 from tilewright.frontend.rewriter import Rewritten, Statements, rewrite
 from tilewright.frontend.source import FunctionSource, lines_of, read_source
+from tilewright.frontend.unsaved_source import file_of
 from tilewright.frontend.vocabulary import Vocabulary
 from tilewright.ir.diagnostics import SourcePosition
 
@@ -128,7 +129,7 @@ class KernelFunction:
 
     @property
     def file(self) -> str:
-        return self.fn.__code__.co_filename
+        return file_of(self.fn.__code__)
 
     @property
     def first_line(self) -> int:

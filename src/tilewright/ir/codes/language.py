@@ -119,13 +119,15 @@ ENTRIES = (
         title="Source of a kernel function not available",
         meaning=(
             "A kernel is compiled from its source text. The function is a `lambda` or `async "
-            "def`, was defined where no source is recorded, or its file changed after it was "
-            "imported."
+            "def`, its file changed after it was imported, or its text is nowhere: typed at "
+            "Python's prompt, read from a pipe, or given to `exec` by an expression. Text that a "
+            "variable or constant of a calling function holds is found, and so are `python -c`, a "
+            "redirected standard input and the cells of notebooks."
         ),
         example="kernel = tw.jit(lambda x_ptr: None)      # error[TW1007]",
         fix=(
             "Define the kernel with `def` in a file or a notebook cell, and restart Python after "
-            "editing the file."
+            "editing the file; assign a text to a variable before `exec`."
         ),
     ),
     CodeEntry(

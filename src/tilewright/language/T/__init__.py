@@ -230,6 +230,7 @@ from tilewright.language.T.scalars import (
 )
 from tilewright.language.T.scalars import cast_ as cast
 from tilewright.language.T.scheduler import PersistentTileScheduler
+from tilewright.language.T.scoped_branches import Else, If, Then, loop_break
 from tilewright.language.T.sparse import gemm_sp, wgmma_gemm_sp
 from tilewright.language.T.swizzles import (
     make_full_bank_swizzled_layout,
@@ -370,10 +371,6 @@ _FAST = {
 
 _BLACKWELL = ("mma_gemm_blockscaled",)
 _INSTEAD = {
-    "If": "write a Python if",
-    "Then": "write a Python if",
-    "Else": "write a Python if",
-    "loop_break": "write break",
     "copy_cluster": (
         "shared memory of another block is not written; for a tile that several blocks read, "
         "T.tma_copy(..., cluster_mask=...) fetches it once"
@@ -411,9 +408,11 @@ __all__ = [  # dtypes are found by name, see `__getattr__`
     "Buffer",
     "Cast",
     "ClusterKernel",
+    "Else",
     "Fragment",
     "FragmentBuffer",
     "GemmWarpPolicy",
+    "If",
     "Kernel",
     "Layout",
     "LocalBuffer",
@@ -430,6 +429,7 @@ __all__ = [  # dtypes are found by name, see `__getattr__`
     "StorageAliasSpec",
     "StridedTensor",
     "Tensor",
+    "Then",
     "Unroll",
     "Var",
     "Vectorized",
@@ -582,6 +582,7 @@ __all__ = [  # dtypes are found by name, see `__getattr__`
     "log1p",
     "log2",
     "log10",
+    "loop_break",
     "macro",
     "make_full_bank_swizzled_layout",
     "make_fully_replicated_layout_fragment",

@@ -256,7 +256,7 @@ class With(BodyScope):
         if getattr(manager, "is_skipped", None) is not None and manager.is_skipped():
             return
         if getattr(manager, "is_region", False):
-            with self._control.scope(is_once=True):
+            with self._control.scope(is_once=getattr(manager, "is_once", True)):
                 entered = manager.__enter__()
                 self.state = self._before
                 yield entered

@@ -82,6 +82,8 @@ class Trace:
     buffers: list[Buffer] = field(default_factory=list["Buffer"])
     """Parameters with a shape, in order."""
     kernel: OpenKernel | None = None
+    branches: list[Any] = field(default_factory=list[Any])
+    """The ``T.If`` that are open, outermost first."""
     parallel_depth: int = 0
     """How many parallel loops are being traced, one in another."""
     writes: int = 0

@@ -77,9 +77,9 @@ class ExpandCopies(Pass):
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for op in list(walk(module)):
             if isinstance(op, CopyOp) and not stays_whole(op):
-                _expand_copy(op)
+                expand_copy(op)
             elif isinstance(op, FillOp):
-                _expand_fill(op)
+                expand_fill(op)
             elif isinstance(op, TransposeOp):
                 _expand_transpose(op)
             elif isinstance(op, AtomicOp) and not op.is_element and not stays_whole(op):
@@ -164,7 +164,8 @@ def _points(
     return list(loop.body.block.args), body
 
 
-def _expand_copy(op: CopyOp) -> None:
+def expand_copy(op: CopyOp) -> None:
+    """A parallel loop over the elements; loops of each thread where they are its own."""
     source, target = part_of(op.src), part_of(op.dst)
     code = IndexBuilder(op)
     axes = target.axes or [0]
@@ -201,7 +202,8 @@ def _filled_load(
     return code.add(choice).results[0]
 
 
-def _expand_fill(op: FillOp) -> None:
+def expand_fill(op: FillOp) -> None:
+    """A parallel loop over the elements; loops of each thread where they are its own."""
     target = part_of(op.dst)
     code = IndexBuilder(op)
     axes = target.axes or [0]
@@ -314,7 +316,7 @@ def _expand_finalize(op: ReducerFinalizeOp) -> None:
     code.add(ReducerFinalizeOp(op.reducer))
     copy = CopyOp(op.reducer, op.dst)
     code.add(copy)
-    _expand_copy(copy)
+    expand_copy(copy)
     code.rewriter.erase(op)
 
 
@@ -382,7 +384,7 @@ def _expand_reduce(op: ReduceOp) -> None:
         source = _fragment(code, op.src)
         copy = CopyOp(op.src, source)
         code.add(copy)
-        _expand_copy(copy)
+        expand_copy(copy)
         op.operands[0] = source
     if _is_whole_fragment(op.dst):
         return
@@ -390,14 +392,14 @@ def _expand_reduce(op: ReduceOp) -> None:
     if not op.clear:
         copy = CopyOp(destination, target)
         code.add(copy)
-        _expand_copy(copy)
+        expand_copy(copy)
     op.operands[1] = target
     following = op.next_op
     assert following is not None
     copy = CopyOp(target, destination)
     IndexBuilder(following).add(copy)
     copy.location = op.location
-    _expand_copy(copy)
+    expand_copy(copy)
 
 
 def _is_whole_fragment(value: SSAValue) -> bool:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
+from tilewright._notebook import NotebookForm
 from tilewright.dialects.ttg.context import TARGET
 from tilewright.frontend.captures import Capture
 from tilewright.frontend.carets import underlined
@@ -57,8 +58,10 @@ _CHECK_ALIAS_SYNC = "TILEWRIGHT_CHECK_ALIAS_SYNC"
 
 
 @dataclass(repr=False)
-class CompiledKernel:
+class CompiledKernel(NotebookForm):
     """One kernel for one kind of arguments, which `signature` and `constants` describe."""
+
+    notebook_form = "tilewright.report.notebook.kernels:compiled_kernel_html"
 
     kernel: JITFunction
     keys: tuple[Key, ...]
@@ -123,10 +126,10 @@ class CompiledKernel:
         # Not needed for the IR alone.
         from tilewright.targets.numpy.kernel import compile_module
 
-        module = self.module.clone()
-        machine = self.choice.machine
+        module, machine = self.module, self.choice.machine
         if not machine.is_cuda:
             # Its memories decide what fits; NVIDIA's is taken where the module states none.
+            module = module.clone()
             module.attributes.setdefault(TARGET, StringAttr(str(machine)))
         return compile_module(
             module,

@@ -16,10 +16,12 @@ from typing import Any, cast
 
 import numpy as np
 
+from tilewright._notebook import NotebookForm
 from tilewright.frontend.attributes import attribute_of, has_attribute
 from tilewright.frontend.callers import located
 from tilewright.frontend.errors import FrontendError, compile_error
 from tilewright.frontend.reads import Reads
+from tilewright.frontend.unsaved_source import file_of
 from tilewright.ir.collector import collector_paused
 from tilewright.ir.diagnostics import SourcePosition
 from tilewright.language.T.eager import Eager
@@ -37,8 +39,10 @@ _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _EAGER_NAMES = frozenset({"Kernel", "ClusterKernel", "const"})
 
 
-class TileJIT:
+class TileJIT(NotebookForm):
     """A function that is a kernel of `T`, or makes one."""
+
+    notebook_form = "tilewright.report.notebook.kernels:tile_jit_html"
 
     def __init__(
         self,
@@ -227,12 +231,12 @@ class TileJIT:
         except FrontendError as error:
             import traceback
 
-            file = self.function.__code__.co_filename
+            code = self.function.__code__
             frames = traceback.extract_tb(error.__traceback__)
-            own = [each for each in frames if each.filename == file]
+            own = [each for each in frames if each.filename == code.co_filename]
             if error.position is None and own:
                 line, column = own[-1].lineno or 1, own[-1].colno or 0
-                error.position = SourcePosition(file, line, column + 1)
+                error.position = SourcePosition(file_of(code), line, column + 1)
             raise compile_error(error) from error
 
     def _check_factory_arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:

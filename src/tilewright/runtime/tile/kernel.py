@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import ModuleOp
 
+from tilewright._notebook import NotebookForm
+from tilewright.dialects.gpu import ThreadIdOp
 from tilewright.dialects.tile import PipelineOp, StorageAliasSpecOp
 from tilewright.dialects.tile.interfaces import writes
 from tilewright.frontend.callers import located
@@ -59,8 +61,10 @@ if TYPE_CHECKING:
 GpuSide: TypeAlias = "CudaKernel | HipGpuKernel"
 
 
-class CompiledTileKernel:
+class CompiledTileKernel(NotebookForm):
     """One function of the IR, ready to run."""
+
+    notebook_form = "tilewright.report.notebook.kernels:tile_kernel_html"
 
     def __init__(
         self,
@@ -171,6 +175,7 @@ class CompiledTileKernel:
         _raise_roles(module)
         _check_schedules(module)
         _place_aliases(module)
+        _expand_thread_copies(module)
         return compile_tile_module(module)
 
     def build(self) -> None:
@@ -501,6 +506,14 @@ def _place_aliases(module: ModuleOp) -> None:
         engine = DiagnosticEngine()
         PlanStorageAlias().run(module, engine)
         engine.raise_if_errors()
+
+
+def _expand_thread_copies(module: ModuleOp) -> None:
+    """What each thread copies at an offset of its own, it copies element by element."""
+    if any(isinstance(op, ThreadIdOp) for op in walk(module)):
+        from tilewright.passes.gpu.expand_thread_copies import ExpandThreadCopies
+
+        ExpandThreadCopies().run(module, DiagnosticEngine())
 
 
 def _configs_of(prim_func: PrimFunc) -> Mapping[str, Any]:
