@@ -50,6 +50,7 @@ from tilewright.passes.gpu.lower_thread_reductions import LowerThreadReductions
 from tilewright.passes.gpu.lower_tile_ops import LowerTileOps
 from tilewright.passes.gpu.lower_tmem import LowerTmem
 from tilewright.passes.gpu.merge_guards import MergeGuards
+from tilewright.passes.gpu.narrow_fragments import NarrowFragments
 from tilewright.passes.gpu.narrow_guarded_loops import NarrowGuardedLoops
 from tilewright.passes.gpu.narrow_producers import NarrowProducers
 from tilewright.passes.gpu.order_tensor_writes import OrderTensorWrites
@@ -163,6 +164,7 @@ class GpuPipeline(DevicePipeline):
             SelectTmaStores(),
             *(() if self._has_own_barriers else (OrderTensorWrites(),)),
             StageTensorMemory(),
+            NarrowFragments(),
             ExpandCopies(),
             RereadTensorMemory(),
             StreamTensorMemory(rolled=self.roll_columns),
