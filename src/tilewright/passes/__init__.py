@@ -152,6 +152,7 @@ PASSES: PassRegistry = {
         "tlx.resolve_placeholder_layouts", "ResolvePlaceholderLayouts"
     ),
     "tlx-finalize-user-layouts": _lazy("tlx.finalize_user_layouts", "FinalizeUserLayouts"),
+    "tlx-print-ttgir-to-tlx": _lazy("tlx.print_ttgir_to_tlx", "PrintTtgirToTlx"),
     "tlx-dump-layout": _lazy("tlx.dump_layout", "DumpLayout"),
     "convert-triton-to-tritongpu": _lazy(
         "ttg.convert_triton_to_tritongpu", "ConvertTritonToTritonGPU"

@@ -123,10 +123,6 @@ class IRParser(LiteralParser):
         """Whether a ``%name`` comes next."""
         return self._current_token.kind is MLIRTokenKind.PERCENT_IDENT
 
-    def at_type(self) -> bool:
-        """Whether a type with ``!`` comes next."""
-        return self._current_token.kind is MLIRTokenKind.EXCLAMATION_IDENT
-
     def parse_bare(self, attribute_class: type[Any]) -> Attribute:
         """``<...>``: the parameters of a type or attribute whose class is known."""
         head = f"{attribute_class.name}"

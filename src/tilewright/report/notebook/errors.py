@@ -54,7 +54,7 @@ def error_html(error: BaseException) -> str:
 
 def message_html(text: str) -> str:
     """The text of diagnostics, coloured."""
-    return f"<pre>{chr(10).join(map(_line_html, named(text).split(chr(10))))}</pre>"
+    return f'<pre class="message">{chr(10).join(map(_line_html, named(text).split(chr(10))))}</pre>'
 
 
 def _line_html(line: str) -> str:

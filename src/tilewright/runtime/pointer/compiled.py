@@ -127,10 +127,10 @@ class CompiledKernel(NotebookForm):
         # Not needed for the IR alone.
         from tilewright.targets.numpy.kernel import compile_module
 
-        module = self.module.clone()
-        machine = self.choice.machine
+        module, machine = self.module, self.choice.machine
         if not machine.is_cuda:
             # Its memories decide what fits; NVIDIA's is taken where the module states none.
+            module = module.clone()
             module.attributes.setdefault(TARGET, StringAttr(str(machine)))
         return compile_module(
             module,
