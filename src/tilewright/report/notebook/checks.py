@@ -11,7 +11,7 @@ from tilewright._notebook import NotebookForm
 from tilewright.analysis.ordering.timeline import Timeline
 from tilewright.ir.diagnostics import Diagnostic, pretty_all
 from tilewright.report.notebook import html
-from tilewright.report.notebook.cells import named
+from tilewright.report.notebook.cells import named, named_page
 from tilewright.report.notebook.errors import accesses_html, message_html
 from tilewright.report.notebook.memory import maps_html
 from tilewright.report.task_timeline import timeline_html
@@ -64,9 +64,8 @@ def cell_check_html(check: CellCheck) -> str:
         inside = "".join(maps_html(memory.maps))
         parts.append(html.details(f"memory of {memory.kernel}, {memory.note}", inside))
     if check.timeline is not None:
-        page = _FRAME.format(
-            title="timeline", page=escape(timeline_html(check.timeline)), height=480
-        )
+        drawn = escape(named_page(timeline_html(check.timeline)))
+        page = _FRAME.format(title="timeline", page=drawn, height=480)
         parts.append(html.details(f"timeline: {check.timeline.title}", page, is_open=True))
     return html.block(*parts)
 
