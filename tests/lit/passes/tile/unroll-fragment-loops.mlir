@@ -101,14 +101,14 @@ func.func @copied_parts(%a: memref<32x64xf32, #tile.space<global>>) {
     scf.for %k = %c0 to %c2 step %c1 {
       %first = arith.muli %k, %c32 : index
       %part = tile.region %f[0, %first] [32, 32] : memref<32x64xf32, #tile.space<fragment>> to !tile.region<32x32xf32, #tile.space<fragment>>
-      tile.copy %part -> %s : !tile.region<32x32xf32, #tile.space<fragment>> to memref<32x32xf32, #tile.space<shared>>
+      tile.copy %part -> %s : !tile.region<32x32xf32, #tile.space<fragment>> -> memref<32x32xf32, #tile.space<shared>>
     // CHECK: } {tile.unroll_explicit}
     }
     // CHECK-NOT: tile.unroll_explicit
     scf.for %k = %c0 to %c2 step %c1 {
       %first = arith.muli %k, %c32 : index
       %part = tile.region %a[0, %first] [32, 32] : memref<32x64xf32, #tile.space<global>> to !tile.region<32x32xf32, #tile.space<global>>
-      tile.copy %s -> %part : memref<32x32xf32, #tile.space<shared>> to !tile.region<32x32xf32, #tile.space<global>>
+      tile.copy %s -> %part : memref<32x32xf32, #tile.space<shared>> -> !tile.region<32x32xf32, #tile.space<global>>
     }
   }
   func.return
