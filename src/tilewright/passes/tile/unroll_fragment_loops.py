@@ -144,7 +144,7 @@ def _selected_by(index: SSAValue) -> Iterator[LoadOp | StoreOp]:
 
 
 def _selects_operand(index: SSAValue) -> bool:
-    """Whether a GEMM multiplies a sub-tile of shared memory that begins at an offset that depends on `index`."""
+    """Whether a GEMM multiplies a sub-tile of shared memory whose offsets depend on `index`."""
     return any(
         isinstance(region := use.operation, RegionOp)
         and any(index in _arguments_of(each) for each in _values(region.offsets[-2:]))
