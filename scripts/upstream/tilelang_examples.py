@@ -243,6 +243,7 @@ def perform(path: Path, record: Path, limit: float, *, compiling: bool) -> None:
 
     signal.signal(signal.SIGALRM, stop)
     signal.alarm(int(limit))
+    failures = _failures_of_tests(path)
     ending, reason = "ran", ""
     try:
         run_file(str(path), ())
@@ -251,6 +252,8 @@ def perform(path: Path, record: Path, limit: float, *, compiling: bool) -> None:
             ending, reason = "package absent", "its marks require another GPU or package"
         elif end.code not in (None, 0):
             ending, reason = "file", f"exit status {end.code}"
+            if failures:
+                ending, reason = min(failures, key=lambda each: _GRAVITY.index(each[0]))
     except BaseException as error:
         signal.alarm(0)
         traceback.print_exc()
@@ -265,6 +268,30 @@ def perform(path: Path, record: Path, limit: float, *, compiling: bool) -> None:
     record.write_text(json.dumps(fields))
     sys.stdout.flush()
     os._exit(0)  # threads of a file that did not end
+
+
+_GRAVITY = ("fault", "refused", "file", "time", "package absent")
+"""Which of several failures of a file of tests counts."""
+
+
+def _failures_of_tests(path: Path) -> list[tuple[str, str]]:
+    """A list that gets the endings of tests that fail, where `path` runs pytest on itself."""
+    import pytest
+
+    found: list[tuple[str, str]] = []
+
+    class Recorder:
+        def pytest_exception_interact(self, call: pytest.CallInfo[None]) -> None:
+            if call.excinfo is not None:
+                found.append(_classify(call.excinfo.value, path))
+
+    run = pytest.main
+
+    def main(args: Any = None, plugins: Sequence[object] | None = None) -> Any:
+        return run(args, [*(plugins or ()), Recorder()])
+
+    pytest.main = main
+    return found
 
 
 def _is_about_results(reason: str) -> bool:
