@@ -29,7 +29,7 @@ from pygls.lsp.server import LanguageServer
 
 from tilewright import __version__
 
-_MODULE = "tilewright.cli.editor_details"
+DETAILS = "tilewright.cli.editor_details"
 _SOURCE = Path(__file__).parents[2]
 _SEVERITIES = {
     "error": types.DiagnosticSeverity.Error,
@@ -160,7 +160,7 @@ async def details_about(path: Path, timeout_s: float) -> Mapping[str, Any]:
         out = Path(directory) / "details.json"
         search = os.pathsep.join(filter(None, [str(_SOURCE), os.environ.get("PYTHONPATH", "")]))
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", _MODULE, str(path), str(out)),
+            *(sys.executable, "-m", DETAILS, str(path), str(out)),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,

@@ -223,7 +223,7 @@ class Machine:
     def wait_groups(self, task: Task, kind: GroupKind, leave: int, site: int) -> Steps:
         """Until at most `leave` groups of a task are in flight."""
         groups = self.groups(task, kind)
-        yield Wait(f"{kind} groups", lambda: groups.is_done(leave), site=site)
+        yield groups.wait(leave, f"{kind} groups", site)
         self._waited(task, kind, groups.forget(leave), site)
 
     def wait_for(self, task: Task, operation: Operation, site: int) -> Steps:

@@ -137,11 +137,15 @@ EVENTS = tuple(name for name, value in vars(SyncEvents).items() if isfunction(va
 
 
 class Relay(SyncEvents[RegionT, BarrierT, OperationT]):
-    """Passes every event on to its receivers, in order."""
+    """Passes every event on to those of its receivers that handle it, in order."""
 
     def __init__(self, *receivers: SyncEvents[RegionT, BarrierT, OperationT]) -> None:
         for name in EVENTS:
-            setattr(self, name, _each([getattr(receiver, name) for receiver in receivers]))
+            ignored = getattr(SyncEvents, name)
+            handlers = [getattr(receiver, name) for receiver in receivers]
+            handlers = [each for each in handlers if getattr(each, "__func__", None) is not ignored]
+            if handlers:
+                setattr(self, name, handlers[0] if len(handlers) == 1 else _each(handlers))
 
 
 def _each(handlers: Sequence[Callable[..., None]]) -> Callable[..., None]:

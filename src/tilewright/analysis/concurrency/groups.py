@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from tilewright.analysis.concurrency.engine import Operation
+from tilewright.analysis.concurrency.tasks import Wait
 
 OperationT = TypeVar("OperationT", bound=Operation)
 
@@ -49,6 +50,10 @@ class Groups(Generic[OperationT]):
     def is_done(self, leave: int) -> bool:
         """Whether at most `leave` groups are in flight."""
         return all(operation.is_done for operation in self.older(leave))
+
+    def wait(self, leave: int, what: str, site: object) -> Wait:
+        """Until at most `leave` groups are in flight."""
+        return Wait(what, lambda: self.is_done(leave), site=site)
 
     def forget(self, leave: int) -> list[OperationT]:
         """After a wait: the operations it covers, which are complete from now on."""

@@ -30,7 +30,7 @@ from tilewright.analysis.ordering.findings import (
     Remark,
 )
 from tilewright.analysis.ordering.history import PossibleSignal
-from tilewright.analysis.ordering.regions import Access, ByteRegion, byte_range
+from tilewright.analysis.ordering.regions import Access, ByteRegion, StridedBytes, byte_range
 
 __all__ = [
     "TITLES",
@@ -45,5 +45,6 @@ __all__ = [
     "FindingKind",
     "PossibleSignal",
     "Remark",
+    "StridedBytes",
     "byte_range",
 ]

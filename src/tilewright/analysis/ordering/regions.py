@@ -36,12 +36,39 @@ class ByteRegion:
     """The site of the allocation."""
 
 
+@dataclass(frozen=True)
+class StridedBytes:
+    """The bytes of a tensor in memory."""
+
+    start: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @classmethod
+    def of_tile(
+        cls, start: int, shape: tuple[int, ...], strides: tuple[int, ...], item: int
+    ) -> StridedBytes:
+        """Of elements of `item` bytes: trailing dimensions without a gap between them are one."""
+        shape, strides = (*shape, item), (*strides, 1)
+        while len(shape) > 1 and strides[-2] == shape[-1]:
+            shape, strides = (*shape[:-2], shape[-2] * shape[-1]), (*strides[:-2], 1)
+        return cls(start, shape, strides)
+
+    @property
+    def last(self) -> int:
+        extents = zip(self.shape, self.strides, strict=True)
+        return self.start + sum((count - 1) * stride for count, stride in extents)
+
+    def cells(self, table: Any) -> Any:
+        """Their entries of a table with one entry per byte of the memory, to use in place."""
+        unit = table.dtype.itemsize
+        steps = tuple(stride * unit for stride in self.strides)
+        return np.ndarray(self.shape, table.dtype, table.data, self.start * unit, steps)
+
+
 def byte_range(memory: Hashable, name: str, start: int, end: int, owner: str = "") -> ByteRegion:
     """Consecutive bytes."""
-
-    def cells(table: Any) -> Any:
-        return table[start:end]
-
+    cells = StridedBytes(start, (end - start,), (1,)).cells
     return ByteRegion(memory, name, owner or name.partition("[")[0], cells)
 
 

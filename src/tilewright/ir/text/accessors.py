@@ -6,6 +6,7 @@ compile one. The descriptors keep their classes and their results; only the way 
 
     BeforeVariadicSingleAccessor    a tuple of the op, and an index that is known
     other accessors                 their own index, of the tuple instead of the view
+    a value of several              the tuple's own method; a slice of them is a tuple, too
     segment sizes                   decoded from their bytes once for each distinct attribute
 
 Blocks are linked lists; here their links are followed without a call for each op.
@@ -30,21 +31,16 @@ from xdsl.irdl.operations import (
 )
 
 _OPERAND, _RESULT, _REGION = VarIRConstruct.OPERAND, VarIRConstruct.RESULT, VarIRConstruct.REGION
-_item = tuple[Any, ...].__getitem__
+_item: Any = tuple[Any, ...].__getitem__
 
 
 def read_accessors_directly() -> None:
     """Replace how the accessors of xDSL read an op."""
-    SSAValues.__getitem__ = _element
+    SSAValues.__getitem__ = _item
     OpOperands.__setitem__ = _set_operand
     BeforeVariadicSingleAccessor.__get__ = _single
     BaseAccessor.__get__ = _indexed
     BaseAttrAccessor.__get__ = _in_segment
-
-
-def _element(self: SSAValues, idx: int | slice) -> Any:
-    found = _item(self, idx)
-    return SSAValues(found) if idx.__class__ is slice else found
 
 
 def _set_operand(self: OpOperands, idx: int, operand: SSAValue) -> None:
@@ -76,14 +72,19 @@ def _single(self: BeforeVariadicSingleAccessor, obj: Operation, objtype: type | 
 
 
 def _indexed(self: BaseAccessor, obj: Operation, objtype: type | None = None) -> Any:
-    return self.index(_all(obj, self.construct))
+    return _values(self.index(_all(obj, self.construct)))
 
 
 def _in_segment(self: BaseAttrAccessor, obj: Operation, objtype: type | None = None) -> Any:
     sizes = cast("DenseArrayBase[Any]", self.option.container(obj)[self.option.attribute_name])
     is_usual = sizes.elt_type is i32 or sizes.elt_type == i32  # the verifier rejects others
     values = _decoded(sizes.data.data) if is_usual else sizes.get_values()
-    return self.index(values, _all(obj, self.construct))
+    return _values(self.index(values, _all(obj, self.construct)))
+
+
+def _values(found: Any) -> Any:
+    """A slice with the methods that xDSL's sequences of values have."""
+    return SSAValues(found) if found.__class__ is tuple else found
 
 
 def append_ops_backwards(op: Operation, to: list[Operation]) -> None:

@@ -117,12 +117,12 @@ def test_views_find_their_bytes() -> None:
     arena = views["a[0]"].arena
     table = np.zeros(arena.size, np.int32)
     for number, name in enumerate(("a[0]", "b[0]", "a[1]", "b[1]"), 1):
-        cells = views[name].cells(table)
+        cells = views[name].bytes.cells(table)
         assert not cells.any()
         cells[...] = number
     starts = [int(np.flatnonzero(table == number)[0]) for number in (1, 2, 3, 4)]
     assert starts == [0, 16384, 32768, 49152]
     # The result aliases the first two stages.
-    assert set(np.unique(views["c[0]"].cells(table))) == {1, 2, 3, 4}
+    assert set(np.unique(views["c[0]"].bytes.cells(table))) == {1, 2, 3, 4}
     assert views["c[0]"].overlap(views["b[1]"]) == 16384
     assert views["a[0]"].overlap(views["b[0]"]) == 0

@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, TypeAlias
 
-import numpy as np
 from xdsl.ir import Operation
 
-from tilewright.analysis.ordering import ByteRegion
+from tilewright.analysis.ordering import ByteRegion, StridedBytes
 from tilewright.dialects.ttg.types import MemDescType
 from tilewright.dialects.ttng.attributes import TensorMemoryEncoding, unwrapped
 from tilewright.ir.text.locations import find_name
@@ -88,18 +87,12 @@ class View:
     def cells(self, table: Any) -> Any:
         """The entries of a table with one per byte of the allocation."""
         if self.block is not None:
-            shape: tuple[int, ...] = self.block
-            strides: tuple[int, ...] = (self.storage.pitch, 1)
+            own = StridedBytes(self.start, self.block, (self.storage.pitch, 1))
         else:
-            shape, strides = (*self.shape, self.item), (*self.strides, 1)
-            while len(shape) > 1 and strides[-2] == shape[-1]:  # no gap: one dimension
-                shape, strides = (*shape[:-2], shape[-2] * shape[-1]), (*strides[:-2], 1)
-        last = sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
-        if self.start + last >= table.size:
+            own = StridedBytes.of_tile(self.start, self.shape, self.strides, self.item)
+        if own.last >= table.size:
             raise OutOfBounds(f"{self.name} extends past the end of {self.storage.name}")
-        unit = table.dtype.itemsize
-        steps = tuple(stride * unit for stride in strides)
-        return np.ndarray(shape, table.dtype, table.data, self.start * unit, steps)
+        return own.cells(table)
 
     def index(self, index: int) -> View:
         """One of several buffers; of a row of single elements, a row of one."""

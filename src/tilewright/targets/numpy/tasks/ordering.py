@@ -465,7 +465,7 @@ def _first_ids(source_sites: Sequence[SourceSite]) -> list[int]:
 
 def _region(view: View) -> ByteRegion:
     owner = view.leaf or view.root.name
-    return ByteRegion(_key(view.arena), view.name, owner, view.cells, view.root.source_id)
+    return ByteRegion(_key(view.arena), view.name, owner, view.bytes.cells, view.root.source_id)
 
 
 def _held_key(view: View) -> object:

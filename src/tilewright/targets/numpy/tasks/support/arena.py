@@ -11,7 +11,7 @@ here: every byte has its layout recorded, and such reads are reported (`state.re
 tensor memory that are not plain (several blocks, scale factors) take the same rows and columns,
 filled in row-major order.
 
-    cells      a view of a table with one entry per byte of the arena: the bytes of an access
+    bytes      its bytes; they select their entries of a table with one per byte of the arena
     pending    parts that asynchronous operations still read or write
 """
 
@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tilewright.analysis.ordering import StridedBytes
 from tilewright.targets.numpy.tile.support.problems import Note, RuntimeFault, count_text
 
 if TYPE_CHECKING:
@@ -242,27 +243,23 @@ class View:
         """The elements, to read or write in place."""
         return np.ndarray(self.shape, self.dtype, self.arena.data.data, self.start, self.strides)
 
-    def cells(self, table: Any) -> Any:
-        """The entries of a table with one per byte of the arena, for the bytes of this view."""
-        unit = table.dtype.itemsize
+    @cached_property
+    def bytes(self) -> StridedBytes:
+        """Its bytes of the arena."""
         if self.block is not None:
-            rows, width = self.block
-            shape: tuple[int, ...] = (rows, width)
-            strides: tuple[int, ...] = (self.arena.pitch, 1)
-        else:
-            shape = (*self.shape, self.dtype.itemsize)
-            strides = (*self.strides, 1)
-            # The trailing dimensions that follow each other without a gap are one.
-            while len(shape) > 1 and strides[-2] == shape[-1]:
-                shape, strides = (*shape[:-2], shape[-2] * shape[-1]), (*strides[:-2], 1)
-        steps = tuple(stride * unit for stride in strides)
-        return np.ndarray(shape, table.dtype, table.data, self.start * unit, steps)
+            return StridedBytes(self.start, self.block, (self.arena.pitch, 1))
+        return StridedBytes.of_tile(self.start, self.shape, self.strides, self.dtype.itemsize)
+
+    @cached_property
+    def filled(self) -> Any:
+        """Whether its bytes hold something, to read or write in place."""
+        return self.bytes.cells(self.arena.filled)
 
     def read(self) -> Any:
         """A copy of the elements."""
         if self.block is None:
             return self.array().copy()
-        flat = np.ascontiguousarray(self.cells(self.arena.data)).reshape(-1)
+        flat = np.ascontiguousarray(self.bytes.cells(self.arena.data)).reshape(-1)
         return flat[: self.nbytes].view(self.dtype).reshape(self.shape)
 
     def write(self, values: Any) -> None:
@@ -270,7 +267,7 @@ class View:
         if self.block is None:
             self.array()[...] = values
             return
-        cells = self.cells(self.arena.data)
+        cells = self.bytes.cells(self.arena.data)
         full = np.ascontiguousarray(np.broadcast_to(values, self.shape), self.dtype)
         raw = full.reshape(-1).view(np.uint8)
         cells[...] = np.resize(raw, cells.size).reshape(cells.shape)
@@ -312,8 +309,8 @@ class View:
         if self.is_dense and other.is_dense:
             return rows * width
         painted = np.zeros(self.arena.size, np.bool_)
-        self.cells(painted)[...] = True
-        return int(other.cells(painted).sum())
+        self.bytes.cells(painted)[...] = True
+        return int(other.bytes.cells(painted).sum())
 
 
 def conflict(view: View, *, writes: bool, engine: str = "") -> tuple[Held, int] | None:

@@ -54,7 +54,7 @@ class CtaEngines(CtaSync):
         values, selected = view.read(), np.zeros(view.shape, np.bool_)
         np.put_along_axis(values, where, np.broadcast_to(_unbatched(value), where.shape), axis)
         np.put_along_axis(selected, where, True, axis)
-        cells = view.cells(view.arena.filled) if self.cluster.is_checked else None
+        cells = view.filled if self.cluster.is_checked else None
         before = None if cells is None else cells.copy()
         self.cluster.recorder.picks(view, source_id)
         self.writes(view, values, "generic", source_id)

@@ -31,12 +31,12 @@ class Layouts:
 
     def wrote(self, view: View) -> None:
         """Bytes are written through the layout of `view`."""
-        view.cells(view.arena.layouts)[...] = self._id(view)
+        view.bytes.cells(view.arena.layouts)[...] = self._id(view)
 
     def read(self, view: View, source_id: int) -> None:
         """Bytes are read; they should have been written with the same layout."""
         own = self._id(view)
-        found = view.cells(view.arena.layouts)
+        found = view.bytes.cells(view.arena.layouts)
         strange = (found != own) & (found != 0)
         if not strange.any():
             return

@@ -20,7 +20,6 @@ from tilewright.analysis.concurrency import (
     Proxy,
     Steps,
     Task,
-    Wait,
 )
 from tilewright.targets.numpy.api import Grid, Memory, RunOptions
 from tilewright.targets.numpy.support.batch import Batch, SourceSite
@@ -170,7 +169,7 @@ class CtaState(Batch):
         self.cluster.events.access(self.cluster.actor, "read", view, proxy, source_id)
         if self.cluster.is_checked:
             self._check(view, False, source_id)
-            if not view.cells(view.arena.filled).all():
+            if not view.filled.all():
                 problem = _uninitialised(view, source_id)
                 if not self.cluster.recorder.keep(problem):
                     raise problem
@@ -184,7 +183,7 @@ class CtaState(Batch):
         self.cluster.events.access(self.cluster.actor, "write", view, proxy, source_id)
         if self.cluster.is_checked:
             self._check(view, True, source_id)
-            view.cells(view.arena.filled)[...] = True
+            view.filled[...] = True
             if view.arena.keeps_layouts:
                 self.cluster.layouts.wrote(view)
         view.write(values)
@@ -267,7 +266,7 @@ class CtaState(Batch):
         """Wait until at most `leave` groups of the current task are in flight."""
         groups, task = self.groups(kind), self.cluster.task
         what = f"all but {leave} {kind} groups" if leave else f"all {kind} groups"
-        yield Wait(what, lambda: groups.is_done(leave), site=source_id)
+        yield groups.wait(leave, what, source_id)
         self.cluster.events.waited_group(task, kind, groups.forget(leave), source_id)
 
     def leave(self, source_id: int) -> None:
@@ -291,7 +290,7 @@ class CtaState(Batch):
 
 
 def _uninitialised(view: View, source_id: int) -> RuntimeFault:
-    holes = ~view.cells(view.arena.filled)
+    holes = ~view.filled
     count = int(holes.sum())
     message = f"uninitialised read: {count_text(count, 'byte')} of {view.name} not written"
     return RuntimeFault("uninitialised", message, view.notes(), source_id)

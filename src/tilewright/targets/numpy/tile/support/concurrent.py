@@ -337,7 +337,7 @@ class ConcurrentRuntime(Runtime):
 
     def _wait(self, groups: Groups[Operation], leave: int, what: str, site: int) -> Steps:
         text = f"all but {leave} groups of {what}" if leave else f"all groups of {what}"
-        yield Wait(text, lambda: groups.is_done(leave), site=site)
+        yield groups.wait(leave, text, site)
         for operation in groups.forget(leave):
             self._release(operation)
 
