@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         tenstorrent_running as tenstorrent_running,
     )
     from tilewright.runtime.torch_op import torch_op as torch_op
+    from tilewright.runtime.tuning_table import tuning_table as tuning_table
     from tilewright.runtime.uninitialised import empty as empty
     from tilewright.targets.numpy.api import NumpyFault as NumpyFault
 
@@ -86,6 +87,7 @@ _WHERE = {
     "tl": "tilewright.language",
     "tlx": "tilewright.language",
     "torch_op": "tilewright.runtime.torch_op",
+    "tuning_table": "tilewright.runtime.tuning_table",
 }
 
 __all__ = [
@@ -122,6 +124,7 @@ __all__ = [
     "tl",
     "tlx",
     "torch_op",
+    "tuning_table",
 ]
 
 
