@@ -16,7 +16,7 @@ from tilewright.dialects.memref import LoadOp
 from tilewright.dialects.nv import BarOp, MBarrierWaitOp, WgmmaOp, WgmmaWaitOp
 from tilewright.dialects.scf import ForOp
 from tilewright.dialects.simt import MoveOp
-from tilewright.dialects.tile import AllocOp, Space, space_of
+from tilewright.dialects.tile import Space, space_of
 from tilewright.ir.diagnostics import DiagnosticEngine, Severity
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.check_thread_sync import CheckThreadSync
@@ -224,70 +224,6 @@ def test_each_barrier_of_the_deferred_loop_is_needed() -> None:
         bar.detach()
         bar.erase()
         assert "TW9021" in _faults(mutant), position
-
-
-def gemm_of_registers(m: int, n: int, k: int, stages: int, *, reads: bool = False) -> Any:
-    """`B @ A.T`, with B unpacked to registers; with `reads`, threads use it after the GEMM, too."""
-
-    @tw.jit
-    def gemm(A, B):
-        A: T.Tensor((m, k), "float16")
-        B: T.Tensor((n, k // 2), "uint8")
-        C = T.empty((n, m), "float32")
-        with T.Kernel(n // BLOCK_N, m // BLOCK_M, threads=128) as (bx, by):
-            a = T.alloc_shared((BLOCK_M, BLOCK_K), "float16")
-            b = T.alloc_shared((BLOCK_N, PACKED), "uint8")
-            packed = T.alloc_fragment((BLOCK_N, PACKED), "uint8")
-            unpacked = T.alloc_fragment((BLOCK_N, BLOCK_K), "float16")
-            sums = T.alloc_fragment((BLOCK_N,), "float32")
-            c = T.alloc_fragment((BLOCK_N, BLOCK_M), "float32")
-            T.clear(c)
-            T.clear(sums)
-            for step in T.Pipelined(k // BLOCK_K, num_stages=stages):
-                T.copy(A[by * BLOCK_M, step * BLOCK_K], a)
-                T.copy(B[bx * BLOCK_N, step * PACKED], b)
-                T.copy(b, packed)
-                for j, i in T.Parallel(BLOCK_N, BLOCK_K):
-                    nibble = (packed[j, i // 2] >> ((i % 2) * 4).astype("uint8")) & T.uint8(15)
-                    unpacked[j, i] = T.cast(nibble, "float16") - T.float16(8)
-                T.gemm(unpacked, a, c, transpose_B=True)
-                if reads:
-                    T.reduce_sum(unpacked, sums, dim=1, clear=False)
-            for j, i in T.Parallel(BLOCK_N, BLOCK_M):
-                C[bx * BLOCK_N + j, by * BLOCK_M + i] = c[j, i] + sums[j]
-        return C
-
-    return gemm
-
-
-@pytest.mark.parametrize("stages", [2, 3])
-@pytest.mark.parametrize("k", [64, 128, 448])
-def test_values_of_a_gemm_in_flight_while_its_next_operand_is_computed(k: int, stages: int) -> None:
-    """It is in registers: threads fill others, and copy them once the MMA is complete."""
-    a, packed, expected = arguments(128, 64, k)
-    check(gemm_of_registers(128, 64, k, stages), a, packed, expected=expected.T, cubin=False)
-
-
-def _staged(module: Any) -> bool:
-    return any(isinstance(op, AllocOp) and op.buffer_name == "unpacked_next" for op in walk(module))
-
-
-def test_an_operand_in_registers_gets_a_second_array() -> None:
-    a, packed, _ = arguments(128, 64, 448)
-    assert _staged(lowered(gemm_of_registers(128, 64, 448, 2), a, packed)[0])
-    assert not _staged(lowered(gemm_of_registers(128, 64, 448, 2, reads=True), a, packed)[0])
-
-
-def test_values_where_threads_read_the_operand_after_its_gemm() -> None:
-    a, packed, expected = arguments(128, 64, 192)
-    sums = np.stack([packed & 15, packed >> 4], -1).astype(np.float32).sum((1, 2)) - 8 * 192
-    check(
-        gemm_of_registers(128, 64, 192, 2, reads=True),
-        a,
-        packed,
-        expected=expected.T + sums[:, None],
-        cubin=False,
-    )
 
 
 def scaled_arguments(m: int, n: int, k: int) -> tuple[tuple[np.ndarray, ...], np.ndarray]:

@@ -26,19 +26,16 @@ threads wait for the copies into the next one:
 Otherwise the producer would get a slot back after the copies into the other one have arrived, and
 one copy would be in flight at a time. What threads do before that wait overlaps with the MMAs;
 where they do nothing, the loop stays as it is.
-
-An operand in registers that threads compute before that wait (dequantised weights) gets a second
-array: they fill it while MMAs read the first, and copy it when these are complete.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import IndexType, ModuleOp, UnitAttr
+from xdsl.dialects.builtin import IndexType, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from tilewright.dialects.arith import CmpiOp, MuliOp
+from tilewright.dialects.arith import CmpiOp
 from tilewright.dialects.nv import (
     MatrixOp,
     MBarrierArriveOp,
@@ -50,9 +47,7 @@ from tilewright.dialects.nv import (
     WgmmaWaitOp,
 )
 from tilewright.dialects.scf import ForOp, IfOp, YieldOp
-from tilewright.dialects.simt import MoveOp
-from tilewright.dialects.tile import AllocOp, names
-from tilewright.dialects.type_utils import bit_width, element_type_of, num_elements
+from tilewright.dialects.type_utils import bit_width, num_elements
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
@@ -73,9 +68,6 @@ _MIN_SLOTS, _SLOTS = 2, 4
 case."""
 _BETWEEN = (WgmmaFenceOp, MatrixOp)
 """What may be between the wait for copies and the MMAs that read them."""
-_MAX_REGISTERS = 200
-"""Registers of a thread that accumulators and two versions of operands may take."""
-_MOVE_BITS = 128
 _BYTES_AHEAD = 64 << 10
 """What has to be on its way so that memory, about a microsecond away, keeps up with the tensor
 cores of a multiprocessor: an H200 reads 36 KB for each in that time, and from the L2 cache more."""
@@ -106,8 +98,6 @@ class _Tail:
     """Releases of the operands."""
     before: Operation | None = None
     """What the next iteration does these things before; None for the first wait in it."""
-    staged: tuple[SSAValue, ...] = ()
-    """Operands in registers that the next iteration computes meanwhile."""
 
 
 def _tail(loop: ForOp) -> _Tail | None:
@@ -128,8 +118,7 @@ def _tail(loop: ForOp) -> _Tail | None:
     until_first = ops[: ops.index(first)]
     if first is last:
         until_first = [*until_first, *following]
-    staged = _staged(ops, mmas) if first is last and mmas else ()
-    held = registers_of(mmas) - set(staged)
+    held = registers_of(mmas)
     if any(looks_at(op, held) for op in until_first) or overwrites_operands(loop, mmas):
         return None
     arrivals = [op for op in following if isinstance(op, MBarrierArriveOp)]
@@ -139,31 +128,10 @@ def _tail(loop: ForOp) -> _Tail | None:
     if any(op.cta is not None and _is_inside(op.cta, loop) for op in arrivals):
         return None  # an iteration later it would be another block that is signalled
     is_scarce = slots == _MIN_SLOTS or _bytes_ahead(mmas, slots) < _BYTES_AHEAD
-    if staged or (first is last and slots < _SLOTS and is_scarce):
+    if first is last and slots < _SLOTS and is_scarce:
         wait = _wait_for_copies(ops[: ops.index(mmas[0])]) if mmas else None
-        return None if wait is None else _Tail(first, last, arrivals, wait, staged)
+        return None if wait is None else _Tail(first, last, arrivals, wait)
     return _Tail(first, last, arrivals)
-
-
-def _staged(ops: list[Operation], mmas: list[WgmmaOp]) -> tuple[SSAValue, ...]:
-    """Operands in registers that are used in `ops` only, and there before the MMAs; none if two of
-    each are too many beside the accumulators."""
-    operands = dict.fromkeys(op.a for op in mmas if op.a_index is not None)
-    before = ops[: ops.index(mmas[0])]
-    found = [each for each in operands if _is_computed(each, before, mmas)]
-    taken = sum(map(_registers_in, (*{op.acc: None for op in mmas}, *found, *found)))
-    return tuple(found) if taken <= _MAX_REGISTERS else ()
-
-
-def _is_computed(buffer: SSAValue, before: list[Operation], mmas: list[WgmmaOp]) -> bool:
-    users = [use.operation for use in buffer.uses]
-    return isinstance(buffer.owner, AllocOp) and all(
-        each in mmas or any(op.is_ancestor(each) for op in before) for each in users
-    )
-
-
-def _registers_in(buffer: SSAValue) -> int:
-    return num_elements(buffer.type) * bit_width(element_type_of(buffer.type)) // 32
 
 
 def _wait_for_copies(ops: list[Operation]) -> MBarrierWaitOp | None:
@@ -212,11 +180,6 @@ def _sink(loop: ForOp, tail: _Tail) -> None:
     for op in fences:
         op.detach()
     _release(tail, fences, block, loop)
-    if tail.staged:
-        assert tail.before is not None and tail.before.next_op is not None
-        mmas = [op for op in block.ops if isinstance(op, WgmmaOp)]
-        for each in tail.staged:
-            _stage(code, each, tail.before.next_op, mmas)
     code.add(new)
     code.add(WgmmaWaitOp(0))
     for op in fences:
@@ -232,28 +195,6 @@ def _sink(loop: ForOp, tail: _Tail) -> None:
         op.detach()
         op.erase()
     code.rewriter.erase(loop)
-
-
-def _stage(code: IndexBuilder, buffer: SSAValue, before: Operation, mmas: list[WgmmaOp]) -> None:
-    """Give what computes `buffer` another array, and copy it before an op."""
-    owner = buffer.owner
-    assert isinstance(owner, AllocOp)  # checked by _staged
-    other = code.add(AllocOp(owner.type, name=f"{owner.buffer_name}_next")).results[0]
-    for use in list(buffer.uses):
-        if use.operation not in mmas:
-            use.operation.operands[use.index] = other
-    copy = IndexBuilder(before)
-    lanes = _MOVE_BITS // bit_width(element_type_of(buffer.type))
-    count = num_elements(buffer.type)
-    if count % lanes:
-        lanes = 1
-    block = Block([YieldOp()], arg_types=[IndexType()])
-    loop = ForOp(copy.index(0), copy.index(count // lanes), copy.index(1), [], Region(block))
-    loop.attributes[names.UNROLL] = UnitAttr()
-    copy.add(loop)
-    inside = copy.inside(block)
-    at = inside.add(MuliOp(block.args[0], inside.index(lanes))).results[0]
-    inside.add(MoveOp(other, [at], buffer, [at], lanes))
 
 
 def _release(tail: _Tail, fences: list[WgmmaFenceOperandOp], block: Block, loop: ForOp) -> None:

@@ -10,7 +10,6 @@ the kernel is compiled again, in the first of these forms that loses nothing:
     rolled stream-tensor-memory          where registers spill: columns are reduced in a loop
     without reread-tensor-memory         where registers spill: rows are held, not read twice
     without join-wgmma-groups            where registers spill: one GEMM in flight, not two
-    without sink-wgmma-waits             where registers spill: one array of an operand, not two
     without stagger-wgmma-waits          GEMMs that share a wait are complete after it
     without overlap-wgmma either         MMAs of an iteration are complete at its end
     without sink-wgmma-waits either      and their results are waited for at once
@@ -93,11 +92,6 @@ def revisions(
         yield Revision(
             replace(pipeline, leave_out=(*pipeline.leave_out, JoinWgmmaGroups.name)),
             f"{JoinWgmmaGroups.name} not applied: {spill} B per thread spill with it",
-            NOT_IN_FLIGHT,
-        )
-        yield Revision(
-            replace(pipeline, leave_out=(*pipeline.leave_out, SinkWgmmaWaits.name)),
-            f"{SinkWgmmaWaits.name} not applied: {spill} B per thread spill with it",
             NOT_IN_FLIGHT,
         )
     if not is_serialized(remarks):

@@ -137,49 +137,6 @@ func.func @released_before_the_wait(%A: memref<65536xf16, #s>, %acc: memref<64xf
 
 // -----
 
-// Threads compute an operand in registers: they fill another array while the MMA reads this one, and
-// copy it when the MMA is complete.
-
-#s = #tile.space<shared>
-#l = #tile.space<local>
-#b = #tile.space<barrier>
-
-// CHECK-LABEL: func.func @staged_in_registers
-// CHECK:         %[[NEXT:.*]] = tile.alloc "w_next" : memref<32xf16, #local>
-// CHECK:         scf.for
-// CHECK:           memref.store %{{.*}}, %[[NEXT]]
-// CHECK-NEXT:      nv.wgmma.wait 0
-// CHECK:           nv.mbarrier.arrive
-// CHECK:           nv.mbarrier.wait
-// CHECK:           scf.for
-// CHECK:             simt.move %[[NEXT]][%[[AT:.*]]] -> %w[%[[AT]]] lanes(8)
-// CHECK-NEXT:      } {tile.unroll}
-// CHECK-NEXT:      nv.wgmma.fence
-// CHECK:           nv.wgmma %w
-// CHECK-NEXT:      nv.wgmma.commit
-// CHECK-NEXT:      scf.yield
-func.func @staged_in_registers(%A: memref<8192xf16, #s>, %acc: memref<64xf32, #l>, %full: memref<4x!nv.mbarrier, #b>, %empty: memref<4x!nv.mbarrier, #b>, %n: index, %v: f16) {
-  %w = tile.alloc "w" : memref<32xf16, #l>
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %c4 = arith.constant 4 : index
-  scf.for %k = %c0 to %n step %c1 {
-    %s = arith.remui %k, %c4 : index
-    memref.store %v, %w[%c0] : memref<32xf16, #l>
-    nv.mbarrier.wait %full[%s], %c0 : memref<4x!nv.mbarrier, #b>, index
-    nv.wgmma.fence
-    %d = nv.matrix %A[%s] swizzle(128) leading(16) stride(1024) : memref<8192xf16, #s>
-    nv.wgmma %w[%c0], %d -> %acc[%c0] shape [64, 128, 16] types(f16, f16) : memref<32xf16, #l> -> memref<64xf32, #l>
-    nv.wgmma.commit
-    nv.wgmma.wait 0
-    nv.wgmma.fence_operand %acc : memref<64xf32, #l>
-    nv.mbarrier.arrive %empty[%s] : memref<4x!nv.mbarrier, #b>
-  }
-  func.return
-}
-
-// -----
-
 // Threads wait for the copies first: the slot would be released after them. However large two slots
 // are, one would be fetched at a time.
 
