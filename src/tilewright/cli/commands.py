@@ -476,7 +476,7 @@ MEMORY = Command(
         "examples/tile/gemm.py --target cuda:sm_90a --format html -o gemm.html",
     ),
     "0; 1 if a region cannot be planned or the memory is exceeded; 2 if the command line or the "
-    "file is wrong; 3 if a kernel has no map, with the reason; 130 after Ctrl-C.",
+    "file is wrong; 130 after Ctrl-C.",
 )
 
 LAYOUT = Command(
