@@ -471,7 +471,7 @@ MEMORY = Command(
         replace(COMPAT, is_after_script=True),
     ),
     (
-        "examples/tlx/hopper_attention_ws.py",
+        "examples/tlx/hopper_gemm_persistent.py",
         "examples/storage_alias/hopper_gemm_ring.mlir",
         "examples/tile/gemm.py --target cuda:sm_90a --format html -o gemm.html",
     ),
