@@ -52,7 +52,7 @@ Each cell is a test. IR text on pointers is raised to tiles where tiles are need
 
 `run` and `check` end with the code of the script if it has one. After Ctrl-C one line has the
 kernel and its line, and no file is half-written: `interrupted in gemm, gemm.py:41
-(/home/me/gemm.py:60)`.
+(bench.py:60)`.
 
 ## Output
 

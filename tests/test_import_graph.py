@@ -83,6 +83,7 @@ ENTRY_POINTS: Mapping[str, Iterable[str]] = {
         worker_pool.MODULE,
     },
     "what notebooks show, named by classes": notebook_modules(),
+    "loaded by IPython": [tilewright._EXTENSION],
     "functions that generated NumPy source imports": {
         *POINTER_HELPERS.values(),
         *TILE_HELPERS.values(),

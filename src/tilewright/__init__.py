@@ -51,6 +51,9 @@ if TYPE_CHECKING:
     from tilewright.runtime.uninitialised import empty as empty
     from tilewright.targets.numpy.api import NumpyFault as NumpyFault
 
+_EXTENSION = "tilewright.cli.notebook"
+"""What ``%load_ext tilewright`` loads."""
+
 _WHERE = {
     "AutoTuner": "tilewright.runtime.tile.autotune",
     "CompileError": "tilewright.ir.diagnostics",
@@ -135,6 +138,11 @@ def __getattr__(name: str) -> object:
         value = getattr(importlib.import_module(module), inside or name)
     globals()[name] = value
     return value
+
+
+def load_ipython_extension(shell: object) -> None:
+    """``%load_ext tilewright``: the magics ``%%check`` and ``%%studio``."""
+    importlib.import_module(_EXTENSION).load(shell)
 
 
 def __dir__() -> list[str]:
