@@ -35,6 +35,7 @@ from tilewright.cli.commands import MEMORY
 from tilewright.cli.inputs import Launched, launched, read_ir
 from tilewright.cli.memory_merge import merged_maps
 from tilewright.cli.outputs import printable, write_output
+from tilewright.cli.support import MEMORY_OF_TRITON
 from tilewright.cli.targets import GPUS, TENSTORRENT, TRITON, checked_name, kind_of
 from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity, locate
 from tilewright.memory import (
@@ -116,9 +117,8 @@ def _read(arguments: Sequence[str]) -> _Request:
     written = [each for each in _AS_WRITTEN if each in line.values or each in line.switches]
     if kind == TRITON:
         raise UsageError(
-            f"--target {target}: Triton's own code has its memory in its TTGIR: 'tilewright "
-            f"compile {line.name} --target {target} -o DIR', then 'tilewright memory "
-            f"DIR/*.ttgir.final'"
+            f"--target {target}: {MEMORY_OF_TRITON.printed}: 'tilewright compile {line.name} "
+            f"--target {target} -o DIR', then 'tilewright memory DIR/*.ttgir.final'"
         )
     if kind == TENSTORRENT:
         if written:

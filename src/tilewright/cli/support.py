@@ -1,7 +1,7 @@
 """Which command takes which kernel, and why not where it does not: the tables of docs/cli.md.
 
-Every combination has an entry: `YES`, or the code and the sentence that the command ends with. Each
-is a test (`tests/cli/test_every_input.py`).
+Every combination has an entry: `YES`, or the code and the sentence that the command ends with, which
+it takes from here. Each is a test (`tests/cli/test_every_input.py`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Support:
 
 YES = Support()
 
-_ONE_CONFIGURATION = Support(
+ONE_CONFIGURATION = Support(
     3, "is IR text, which is one configuration", "no: IR text is one configuration"
 )
 _NOT_RUN = Support(
@@ -48,10 +48,19 @@ _STORAGE = Support(
     "has no counterpart on the Tenstorrent target",
     "without aliased storage and tasks, which are of GPUs (TW7070)",
 )
-_NO_LAYOUTS = Support(2, "has no layouts", "no: tiles of 32 x 32 are in circular buffers")
+NO_LAYOUTS = Support(2, "has no layouts", "no: tiles of 32 x 32 are in circular buffers")
+
+TUNED_WHERE_THEY_RUN = Support(
+    2, "kernels are tuned where they run", "without --target, for the GPU of the arrays"
+)
+MEMORY_OF_TRITON = Support(
+    2,
+    "Triton's own code has its memory in its TTGIR",
+    "by way of `compile -o DIR`, then `memory DIR/*.ttgir.final`",
+)
 
 _OF_INPUTS: Mapping[tuple[str, str, str], Support] = MappingProxyType(
-    {("tune", language, TEXT): _ONE_CONFIGURATION for language in LANGUAGES}
+    {("tune", language, TEXT): ONE_CONFIGURATION for language in LANGUAGES}
 )
 _OF_TRITON: Mapping[str, Support] = MappingProxyType(
     {
@@ -62,15 +71,9 @@ _OF_TRITON: Mapping[str, Support] = MappingProxyType(
             "kernels are not raised to tiles for 'triton:sm_90'",
             "no: without --target, the kernel is analysed as Triton has it",
         ),
-        "memory": Support(
-            2,
-            "Triton's own code has its memory in its TTGIR",
-            "by way of `compile -o DIR`, then `memory DIR/*.ttgir.final`",
-        ),
+        "memory": MEMORY_OF_TRITON,
         "layout": Support(2, "has no layouts", "no: `compile --stage ttgir.final` has them"),
-        "tune": Support(
-            2, "kernels are tuned where they run", "without --target, for the GPU of the arrays"
-        ),
+        "tune": TUNED_WHERE_THEY_RUN,
     }
 )
 
@@ -92,6 +95,6 @@ def of_target(command: str, language: str, target: str) -> Support:
         return _OF_TRITON.get(command, YES)
     if target.startswith("tenstorrent"):
         if command == "layout":
-            return _NO_LAYOUTS
+            return NO_LAYOUTS
         return _STORAGE if language == "tlx" else YES
     return YES
