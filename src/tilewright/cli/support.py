@@ -1,7 +1,7 @@
 """Which command takes which kernel, and why not where it does not: the tables of docs/cli.md.
 
-Every combination has an entry: `YES`, or the code and the sentence that the command ends with, which
-it takes from here. Each is a test (`tests/cli/test_every_input.py`).
+Every combination has an entry: `YES`, or the code and the sentence that the command ends with,
+which it takes from here. Each is a test (`tests/cli/test_every_input.py`).
 """
 
 from __future__ import annotations

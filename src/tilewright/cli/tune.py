@@ -77,8 +77,8 @@ def run(arguments: Sequence[str], program: str) -> int:
 def _tune(line: CommandLine, program: str) -> int:
     if not line.is_script:
         sys.stderr.write(
-            f"{program}: {line.name} {ONE_CONFIGURATION.printed}: tune takes the script that launches "
-            "the kernel\n"
+            f"{program}: {line.name} {ONE_CONFIGURATION.printed}: tune takes the script that "
+            "launches the kernel\n"
         )
         return NO_RESULT
     require_file(line.file)
@@ -133,8 +133,8 @@ def _searching(line: CommandLine, log: LaunchLog) -> Generator[None]:
         if target is not None:
             if kind_of(target) not in TILES:
                 raise UsageError(
-                    f"--target {target}: {TUNED_WHERE_THEY_RUN.printed}: leave it out for the GPU of "
-                    "their arrays"
+                    f"--target {target}: {TUNED_WHERE_THEY_RUN.printed}: leave it out for the GPU "
+                    "of their arrays"
                 )
             name = checked_name(target)
             stack.enter_context(targeting(name))
