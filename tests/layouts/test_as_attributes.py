@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import pytest
 
+from tests.oracles.layouts.block_fragments import (
+    mma_accumulator,
+    mma_operand_a,
+    mma_operand_b,
+    wgmma_accumulator,
+    wgmma_operand_a,
+)
+from tests.oracles.layouts.from_linear import fragment_from_linear, layout_from_linear
 from tests.oracles.layouts.replication import reduce_dimension
 from tilewright.dialects.tile import FragmentMap, LayoutMap
 from tilewright.layouts.encodings import Blocked, NvidiaMma, NvmmaShared, Slice
 from tilewright.layouts.fragment import Fragment
-from tilewright.layouts.hardware.mma_sync import (
-    mma_accumulator,
-    mma_c,
-    mma_operand_a,
-    mma_operand_b,
-)
+from tilewright.layouts.hardware.mma_sync import mma_c
 from tilewright.layouts.hardware.swizzle import swizzled_tile, tile_address
-from tilewright.layouts.hardware.wgmma import wgmma_accumulator, wgmma_operand_a
 from tilewright.layouts.index_map import Layout
 
 FRAGMENTS = {
@@ -27,8 +29,8 @@ FRAGMENTS = {
     "reduced": reduce_dimension(wgmma_accumulator((64, 24)), 1),
     "rows reduced": reduce_dimension(mma_accumulator((32, 24), (2, 1)), 0),
     "replicated": Fragment.replicated((5,), 4),
-    "blocked": Fragment.from_linear(Blocked((1, 4), (8, 4), (2, 1), (1, 0)).to_linear([16, 16])),
-    "slice": Fragment.from_linear(Slice(0, NvidiaMma((2, 0), (2, 1), (16, 8))).to_linear([16])),
+    "blocked": fragment_from_linear(Blocked((1, 4), (8, 4), (2, 1), (1, 0)).to_linear([16, 16])),
+    "slice": fragment_from_linear(Slice(0, NvidiaMma((2, 0), (2, 1), (16, 8))).to_linear([16])),
 }
 
 LAYOUTS = {
@@ -36,7 +38,7 @@ LAYOUTS = {
     "stages": swizzled_tile((2, 8, 32), 16, 64),
     "addresses": tile_address((24, 32), 16, 64),
     "padded": Layout.padded((6, 10), 2),
-    "bits": Layout.from_linear(NvmmaShared(64, 16).to_linear([16, 32])),
+    "bits": layout_from_linear(NvmmaShared(64, 16).to_linear([16, 32])),
     "repeated": swizzled_tile((8, 16), 16, 32).repeat(1, 3),
 }
 

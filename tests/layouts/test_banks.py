@@ -10,21 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.layouts import triton_oracle
+from tests.oracles.layouts.access_cost import fragment_conflicts, matrix_conflicts, store_c
+from tests.oracles.layouts.block_fragments import mma_accumulator, wgmma_accumulator
 from tilewright.layouts.encodings import Blocked, NvidiaMma, NvmmaShared, SwizzledShared
 from tilewright.layouts.fragment import Fragment
 from tilewright.layouts.hardware.amd_chips import CHIPS
 from tilewright.layouts.hardware.banks import (
     fewest_wavefronts,
-    fragment_conflicts,
     linear_conflicts,
-    matrix_conflicts,
     summed_wavefronts,
     wavefronts,
 )
-from tilewright.layouts.hardware.matrix_moves import load_a, load_b, store_c
-from tilewright.layouts.hardware.mma_sync import mma_accumulator
+from tilewright.layouts.hardware.matrix_moves import load_a, load_b
 from tilewright.layouts.hardware.swizzle import swizzled_tile
-from tilewright.layouts.hardware.wgmma import wgmma_accumulator
 from tilewright.layouts.index_map import Layout
 
 

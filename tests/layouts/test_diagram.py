@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilewright.layouts.diagram import (
+from tests.oracles.layouts.diagrams import (
     difference_diagram,
     fragment_diagram,
     layout_diagram,

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.oracles.layouts.from_linear import fragment_from_linear
 from tests.oracles.layouts.replication import (
     condense_replicas,
     counted,
@@ -96,12 +97,6 @@ def test_equality_is_about_owners_in_any_order():
     assert one != Fragment((4,), lambda i: i, lambda i: 0)
 
 
-def test_one_function_for_both():
-    assert Fragment.from_forward((8, 8), lambda i, j: (4 * i + j // 2, j % 2)) == EIGHT
-    twice = Fragment.from_forward((8,), lambda i, r: (i + 8 * r, 0), 2)
-    assert twice.owners(3) == ((3, 0), (11, 0))
-
-
 def test_an_index_may_have_several_coordinates():
     fragment = Fragment((4, 6), lambda i, j: 0, lambda i, j: (i, j))
     assert fragment.index_shape == (4, 6)
@@ -130,7 +125,7 @@ def test_layouts_over_bits_become_fragments(
     encoding: Blocked | NvidiaMma | Slice, shape: list[int]
 ):
     linear = encoding.to_linear(shape)
-    fragment = Fragment.from_linear(linear)
+    fragment = fragment_from_linear(linear)
     owners: dict[tuple[int, ...], set[tuple[int, int]]] = {}
     for inputs, point in linear.points():
         thread = inputs[LANE] + 32 * inputs[WARP]
@@ -205,7 +200,7 @@ def test_reducing_everything():
 @pytest.mark.parametrize("axis", [0, 1])
 def test_reducing_agrees_with_tritons_slices(axis: int):
     parent = NvidiaMma((3, 0), (4, 1), (16, 64, 16))
-    whole = Fragment.from_linear(parent.to_linear([64, 64]))
+    whole = fragment_from_linear(parent.to_linear([64, 64]))
     reduced = reduce_dimension(whole, axis)
-    sliced = Fragment.from_linear(Slice(axis, parent).to_linear([64]))
+    sliced = fragment_from_linear(Slice(axis, parent).to_linear([64]))
     assert reduced == sliced

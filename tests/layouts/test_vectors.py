@@ -7,18 +7,14 @@ import random
 import numpy as np
 import pytest
 
+from tests.oracles.layouts.access_cost import fragment_access, global_access, row_major_strides
+from tests.oracles.layouts.block_fragments import mma_accumulator
+from tests.oracles.layouts.from_linear import fragment_from_linear, layout_from_linear
 from tilewright.layouts.encodings import Blocked, NvidiaMma, NvmmaShared, SwizzledShared
 from tilewright.layouts.fragment import Fragment
-from tilewright.layouts.hardware.mma_sync import mma_accumulator
 from tilewright.layouts.index_map import Layout
 from tilewright.layouts.linear import LANE, OFFSET, REGISTER, WARP, LinearLayout
-from tilewright.layouts.vectors import (
-    fragment_access,
-    global_access,
-    linear_access,
-    row_major_strides,
-    widest_vector,
-)
+from tilewright.layouts.vectors import linear_access, widest_vector
 
 
 def into(registers: LinearLayout, shared: LinearLayout) -> LinearLayout:
@@ -98,7 +94,7 @@ def test_fragments_and_layouts_over_bits_agree():
     registers = Blocked((1, 8), (4, 8), (4, 1), (1, 0)).to_linear([64, 64])
     shared = NvmmaShared(128, 16).to_linear([64, 64])
     linear = linear_access(into(registers, shared), 16)
-    general = fragment_access(Fragment.from_linear(registers), Layout.from_linear(shared), 16)
+    general = fragment_access(fragment_from_linear(registers), layout_from_linear(shared), 16)
     assert general.width == linear.width == 8
     assert sorted(general.access) == sorted(linear.access)
 

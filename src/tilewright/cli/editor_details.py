@@ -26,7 +26,7 @@ from typing import Any
 from tilewright.analysis.pid_address import AnalysisError, MemoryOp
 from tilewright.analysis.pid_address.checks import ALL_CHECKS, run_checks
 from tilewright.cli.analyze_inputs import read_text
-from tilewright.cli.analyze_options import parse
+from tilewright.cli.analyze_options import options_of
 from tilewright.cli.command_line import UsageError
 from tilewright.cli.studio_run import CheckedRun, addresses, checked_run
 from tilewright.dialects import make_context
@@ -131,7 +131,7 @@ def _of_text(file: str) -> dict[str, list[Entry]]:
         return _details(list(map(_diagnostic, engine.diagnostics)), [], [])
     accesses: list[Entry] = []
     try:
-        for each in read_text(parse([file]), DiagnosticEngine()):
+        for each in read_text(options_of([file]), DiagnosticEngine()):
             report = each.report()
             accesses += _accesses(Document(report, run_checks(report, ALL_CHECKS)))
     except (AnalysisError, UsageError):

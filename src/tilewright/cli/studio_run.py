@@ -7,7 +7,7 @@ autotuners tried. A fault ends the run, and the page is about what was seen unti
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +16,7 @@ from tilewright.analysis.pid_address import AnalysisError
 from tilewright.analysis.pid_address.checks import ALL_CHECKS, Settings, run_checks
 from tilewright.cli.analyze_inputs import Launches, listening_to_tl
 from tilewright.cli.command_line import UsageError, require_file
-from tilewright.cli.launches import LaunchLog, counted, logged
+from tilewright.cli.launches import CHECKS, LaunchLog, counted, logged
 from tilewright.cli.script_errors import (
     diagnostics_of,
     missing_package,
@@ -38,8 +38,6 @@ from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.runtime.tile.settings import changed
 from tilewright.targets.numpy.api import NumpyFault, RunReport
 from tilewright.targets.numpy.tasks.ordering import OrderingFault, OrderingLog
-
-_CHECKS = {"check_bounds": True, "check_races": True, "check_uninitialised": True, "debug": True}
 
 
 @dataclass
@@ -87,13 +85,25 @@ def checked_run(
     require_file(file)
     if has_compat:
         install()
-    run = CheckedRun(LaunchLog(), OrderingLog(wants_timeline=True), Launches())
     missing: list[str] = []
-    with _checking(run, schedules, target) as fresh:
-        run.code = exit_code(lambda: _guarded(file, arguments, run, missing, has_compat=has_compat))
-        run.reports = () if run.log.fault is not None else (*run.orders.unread(), *fresh.reports())
+
+    def run_script(run: CheckedRun) -> int:
+        return exit_code(lambda: _guarded(file, arguments, run, missing, has_compat=has_compat))
+
+    run = checked_call(run_script, schedules=schedules, target=target)
     if missing:
         raise UsageError(missing[0])
+    return run
+
+
+def checked_call(
+    call: Callable[[CheckedRun], int], *, schedules: int, target: str | None = None
+) -> CheckedRun:
+    """Whatever `call` launches, with every check on; it returns an exit code."""
+    run = CheckedRun(LaunchLog(), OrderingLog(wants_timeline=True), Launches())
+    with _checking(run, schedules, target) as fresh:
+        run.code = call(run)
+        run.reports = () if run.log.fault is not None else (*run.orders.unread(), *fresh.reports())
     return run
 
 
@@ -101,7 +111,7 @@ def checked_run(
 def _checking(run: CheckedRun, schedules: int, target: str | None) -> Generator[Any]:
     """All checks and listeners in force."""
     with ExitStack() as stack:
-        options: dict[str, Any] = {**_CHECKS, "recorder": run.orders.recorder}
+        options: dict[str, Any] = {**CHECKS, "recorder": run.orders.recorder}
         options["schedules"] = schedules
         if target is not None:
             options["target"] = target

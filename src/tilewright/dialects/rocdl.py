@@ -108,15 +108,6 @@ class SchedGroupBarrierOp(AsmOp):
         "groupId": INT32,
     }
 
-    def __init__(self, mask: int, size: int, group_id: int = 0) -> None:
-        super().__init__(
-            properties={
-                "mask": i32_attr(mask),
-                "size": i32_attr(size),
-                "groupId": i32_attr(group_id),
-            }
-        )
-
 
 @irdl_op_definition
 class SSetPrioOp(AsmOp):
@@ -127,9 +118,6 @@ class SSetPrioOp(AsmOp):
 
     ASM: ClassVar[str] = "$priority attr-dict"
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"priority": Integer(i16)}
-
-    def __init__(self, priority: int) -> None:
-        super().__init__(properties={"priority": IntegerAttr(priority, i16)})
 
 
 @irdl_op_definition

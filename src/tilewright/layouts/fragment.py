@@ -18,7 +18,6 @@ from typing import Any
 
 from tilewright.layouts.grid import tabulate
 from tilewright.layouts.index_map import Function, check_extents, listed, row_major
-from tilewright.layouts.linear import BLOCK, LANE, REGISTER, WARP, LinearLayout
 
 Owner = tuple[int, int]
 """A thread and one of its registers."""
@@ -41,28 +40,12 @@ class Fragment:
             raise ValueError(f"replicas is {self.replicas}, expected at least 1")
 
     @classmethod
-    def from_forward(cls, shape: Sequence[int], forward: Function, replicas: int = 1) -> Fragment:
-        """From one function that gives both the thread and the index."""
-        more = (0,) if replicas > 1 else ()
-        return cls(
-            tuple(shape),
-            lambda *index: forward(*index)[0],
-            lambda *index: forward(*index, *more)[1],
-            replicas,
-        )
-
-    @classmethod
     def replicated(cls, shape: Sequence[int], num_threads: int) -> Fragment:
         """Every thread holds every element."""
         sizes = tuple(shape)
         if num_threads == 1:
             return cls(sizes, lambda *_: 0, lambda *index: row_major(index, sizes))
         return cls(sizes, lambda *i: i[-1], lambda *index: row_major(index, sizes), num_threads)
-
-    @classmethod
-    def from_linear(cls, layout: LinearLayout) -> Fragment:
-        """A register layout over bits: bits of lanes and warps that move nothing are replicas."""
-        return _from_linear(layout)
 
     # --- looking ----------------------------------------------------------------------------
 
@@ -249,51 +232,3 @@ class Fragment:
         sizes = " x ".join(map(str, self.shape))
         copies = f", {self.replicas} replicas" if self.replicas > 1 else ""
         return f"Fragment({sizes} -> {self.num_threads} threads x {self.num_registers}{copies})"
-
-
-def _from_linear(layout: LinearLayout) -> Fragment:
-    lanes = layout.in_size(LANE)
-    register, lane, warp = (_bit_columns(layout, name) for name in (REGISTER, LANE, WARP))
-    kernel = [_thread_change(vector, lanes) for vector in layout.without_copies().kernel()]
-    rank = len(layout.out_dims)
-
-    def thread(*index: Any) -> Any:
-        found = _index_from_bits(lane, index) + lanes * _index_from_bits(warp, index)
-        for bit, change in enumerate(kernel):
-            found = found ^ index[rank] // (1 << bit) % 2 * change
-        return found
-
-    return Fragment(
-        layout.out_shape, thread, lambda *index: _index_from_bits(register, index), 1 << len(kernel)
-    )
-
-
-BitColumns = list[tuple[int, int, int]]
-"""Axis, value of a bit of that coordinate, and what the bit adds."""
-
-
-def _bit_columns(layout: LinearLayout, name: str) -> BitColumns:
-    """How bits of an element's coordinates make the number of its register, lane or warp."""
-    if name not in layout.in_names:
-        return []
-    position = layout.in_names.index(name)
-    inverse = layout.pseudo_inverse()
-    return [
-        (axis, 1 << bit, basis[position])
-        for axis, dim in enumerate(layout.out_names)
-        for bit, basis in enumerate(inverse.bases_of(dim))
-        if basis[position]
-    ]
-
-
-def _index_from_bits(columns: BitColumns, index: Sequence[Any]) -> Any:
-    found: Any = 0
-    for axis, value, column in columns:
-        found = found ^ index[axis] // value % 2 * column
-    return found
-
-
-def _thread_change(vector: dict[str, int], lanes: int) -> int:
-    if vector.get(REGISTER, 0) or vector.get(BLOCK, 0):
-        raise ValueError("replicas of an element are in different registers or in different CTAs")
-    return vector.get(LANE, 0) + lanes * vector.get(WARP, 0)

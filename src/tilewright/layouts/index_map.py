@@ -18,7 +18,6 @@ from math import prod
 from typing import Any, cast
 
 from tilewright.layouts.grid import tabulate
-from tilewright.layouts.linear import OFFSET, LinearLayout
 
 Function = Callable[..., Any]
 """Coordinates in; one value or a sequence of values out. Numbers, arrays and expressions alike."""
@@ -84,22 +83,6 @@ class Layout:
         *outer, inner = shape
         pitch = inner + padding
         return cls(tuple(shape), lambda *index: row_major(index, (*outer, pitch)))
-
-    @classmethod
-    def from_linear(cls, layout: LinearLayout) -> Layout:
-        """A shared-memory layout over bits (offset to element) as a map from element to offset."""
-        inverse = layout.sublayout([OFFSET], layout.out_names).pseudo_inverse()
-        columns = {name: [b[0] for b in inverse.bases_of(name)] for name in inverse.in_names}
-        names = layout.out_names
-
-        def forward(*index: Any) -> Any:
-            offset: Any = 0
-            for name, coordinate in zip(names, index, strict=True):
-                for bit, column in enumerate(columns[name]):
-                    offset = offset ^ coordinate // (1 << bit) % 2 * column
-            return offset
-
-        return cls(layout.out_shape, forward)
 
     # --- looking ----------------------------------------------------------------------------
 

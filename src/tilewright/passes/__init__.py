@@ -108,6 +108,7 @@ PASSES: PassRegistry = {
     "narrow-guarded-loops": _lazy("gpu.narrow_guarded_loops", "NarrowGuardedLoops"),
     "narrow-producers": _lazy("gpu.narrow_producers", "NarrowProducers"),
     "hoist-guarded-indices": _lazy("gpu.hoist_guarded_indices", "HoistGuardedIndices"),
+    "hoist-loads": _lazy("gpu.hoist_loads", "HoistLoads"),
     "split-addresses": _lazy("gpu.split_addresses", "SplitAddresses"),
     "use-warp-index": _lazy("gpu.use_warp_index", "UseWarpIndex"),
     "choose-occupancy": _lazy("gpu.choose_occupancy", "ChooseOccupancy"),

@@ -212,16 +212,8 @@ def _arrays(value: object) -> Iterator[Any]:
         yield value
 
 
-_constant_types: list[type] = [str]
-
-
-def register_constant_types(types: Iterable[type]) -> None:
-    """Types of a language whose values are compiled in wherever they are passed (``tl.dtype``)."""
-    _constant_types.extend(types)
-
-
 def _is_constant(value: object) -> bool:
-    return isinstance(value, tuple(_constant_types)) or callable(value)
+    return isinstance(value, str) or callable(value)
 
 
 def flattened(

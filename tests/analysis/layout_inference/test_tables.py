@@ -7,12 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.oracles.layouts.block_fragments import (
+    mma_accumulator,
+    wgmma_accumulator,
+    wgmma_operand_a,
+)
 from tilewright.analysis.layout_inference.fit import digits, formula
 from tilewright.analysis.layout_inference.gemm_plan import GemmPlan
 from tilewright.analysis.layout_inference.nvidia_gemms import accumulator, operand_a
 from tilewright.analysis.layout_inference.table import NotALayout, Table, reduced
-from tilewright.layouts.hardware.mma_sync import mma_accumulator
-from tilewright.layouts.hardware.wgmma import wgmma_accumulator, wgmma_operand_a
 
 
 def assert_formulas_hold(table: Table) -> None:

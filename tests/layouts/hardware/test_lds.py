@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from tests.oracles.layouts.access_cost import fragment_conflicts
 from tests.oracles.layouts.partition import partition
 from tilewright.dialects.amd.matrix import matrix_core
 from tilewright.layouts.fragment import Fragment
 from tilewright.layouts.hardware.amd_chips import CHIPS, Chip
-from tilewright.layouts.hardware.banks import BankModel, fragment_conflicts, wavefronts
+from tilewright.layouts.hardware.banks import BankModel, wavefronts
 from tilewright.layouts.hardware.lds import LdsSwizzle, best_swizzle, count
 from tilewright.layouts.hardware.matrix_core import MatrixCore
 from tilewright.layouts.hardware.mfma import mfma

@@ -8,6 +8,7 @@ import pytest
 
 from tests.layouts import triton_oracle
 from tests.layouts.hardware.amd_tables import accumulator_point, operand_point
+from tests.oracles.layouts.from_linear import fragment_from_linear
 from tilewright.dialects.amd.matrix import matrix_core
 from tilewright.layouts.fragment import Fragment
 from tilewright.layouts.hardware.amd_chips import CHIPS, MatrixInstruction
@@ -63,7 +64,7 @@ def triton_parent(chip: str, core: MatrixCore, waves: tuple[int, int], transpose
 
 
 def triton_fragment(layout: Any, shape: tuple[int, int]) -> Fragment:
-    return Fragment.from_linear(triton_oracle.linear(layout, list(shape)).without_copies())
+    return fragment_from_linear(triton_oracle.linear(layout, list(shape)).without_copies())
 
 
 LAYOUTS = list(

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tilewright.layouts.hardware.matrix_moves import (
-    MatrixMove,
-    load_a,
-    load_b,
-    matrix_fragment,
-    store_c,
-)
+from tests.oracles.layouts.access_cost import store_c
+from tilewright.layouts.hardware.matrix_moves import MatrixMove, load_a, load_b, matrix_fragment
 from tilewright.layouts.hardware.mma_sync import mma_a, mma_b, mma_c
 
 

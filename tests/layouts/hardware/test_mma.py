@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from tilewright.layouts.encodings import DotOperand, NvidiaMma
-from tilewright.layouts.fragment import Fragment
-from tilewright.layouts.hardware.mma_sync import (
-    MMA_DEPTHS,
-    mma_a,
+from tests.oracles.layouts.block_fragments import (
     mma_accumulator,
-    mma_b,
-    mma_c,
     mma_operand_a,
     mma_operand_b,
+    wgmma_accumulator,
+    wgmma_operand_a,
 )
+from tests.oracles.layouts.from_linear import fragment_from_linear
+from tilewright.layouts.encodings import DotOperand, NvidiaMma
+from tilewright.layouts.fragment import Fragment
+from tilewright.layouts.hardware.mma_sync import MMA_DEPTHS, mma_a, mma_b, mma_c
 from tilewright.layouts.hardware.wgmma import (
     is_wgmma_width,
     wgmma_a,
-    wgmma_accumulator,
     wgmma_d,
     wgmma_depth,
-    wgmma_operand_a,
     widest_wgmma,
 )
 
@@ -103,11 +101,11 @@ def test_a_blocks_accumulator(warps: tuple[int, int]):
 
 def test_one_warp_column_is_tritons_layout():
     ours = mma_accumulator((64, 8), (4, 1))
-    assert ours == Fragment.from_linear(NvidiaMma((2, 0), (4, 1), (16, 8)).to_linear([64, 8]))
+    assert ours == fragment_from_linear(NvidiaMma((2, 0), (4, 1), (16, 8)).to_linear([64, 8]))
     parent = NvidiaMma((2, 0), (1, 1), (16, 8))
-    a = Fragment.from_linear(DotOperand(0, parent, 2).to_linear([16, 16]))
+    a = fragment_from_linear(DotOperand(0, parent, 2).to_linear([16, 16]))
     assert mma_a(16, 16) == a
-    b = Fragment.from_linear(DotOperand(1, parent, 4).to_linear([32, 8]))
+    b = fragment_from_linear(DotOperand(1, parent, 4).to_linear([32, 8]))
     assert mma_b(32, 8) == b
 
 
@@ -149,7 +147,7 @@ def test_wgmma_accumulators_as_in_the_ptx_manual(n: int):
 def test_wgmma_accumulators_are_tritons():
     ours = wgmma_accumulator((128, 64), (2, 1))
     right = NvidiaMma((3, 0), (8, 1), (16, 64, 16)).to_linear([128, 64])
-    assert ours == Fragment.from_linear(right)
+    assert ours == fragment_from_linear(right)
 
 
 @pytest.mark.parametrize("bits", [8, 16, 32])
@@ -158,7 +156,7 @@ def test_wgmma_operand_a_is_that_of_four_warps_of_mma(bits: int):
     assert wgmma_a(bits) == mma_operand_a((64, depth), (4, 1), depth, bits)
     parent = NvidiaMma((3, 0), (4, 1), (16, 64, depth))
     right = DotOperand(0, parent, 32 // bits).to_linear([64, depth])
-    assert wgmma_a(bits) == Fragment.from_linear(right)
+    assert wgmma_a(bits) == fragment_from_linear(right)
 
 
 def test_depths_of_wgmma():

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.oracles.layouts.from_linear import layout_from_linear
 from tilewright.layouts.encodings import NvmmaShared
 from tilewright.layouts.hardware.descriptors import MatrixDescriptor, OperandTile, read_address
 from tilewright.layouts.hardware.swizzle import (
@@ -16,7 +17,6 @@ from tilewright.layouts.hardware.swizzle import (
     swizzled_tile,
     tile_address,
 )
-from tilewright.layouts.index_map import Layout
 
 WIDTHS = (0, 32, 64, 128)
 
@@ -58,7 +58,7 @@ def test_a_tile_lies_where_the_hardware_swizzles_it(width: int, bits: int, rows:
 def test_a_tile_is_tritons_shared_layout(width: int, bits: int):
     columns = 4 * 8 * 32 // bits * (width // 32)
     tile = swizzled_tile((64, columns), bits, width)
-    right = Layout.from_linear(NvmmaShared(width, bits).to_linear([64, columns]))
+    right = layout_from_linear(NvmmaShared(width, bits).to_linear([64, columns]))
     assert tile.same_memory(right)
 
 

@@ -6,11 +6,10 @@ import random
 
 import pytest
 
+from tests.oracles.layouts.block_fragments import mma_accumulator, wgmma_accumulator
 from tests.oracles.layouts.conversion import Crossing, crossing, fragment_crossing
 from tilewright.layouts.encodings import Blocked, DotOperand, NvidiaMma, Slice
 from tilewright.layouts.fragment import Fragment
-from tilewright.layouts.hardware.mma_sync import mma_accumulator
-from tilewright.layouts.hardware.wgmma import wgmma_accumulator
 from tilewright.layouts.linear import BLOCK, LANE, WARP, LinearLayout
 
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.oracles.layouts.access_cost import fragment_access
 from tests.oracles.layouts.partition import fitting_vector, partition
 from tests.sampling import examples
 from tilewright.layouts.index_map import Layout
-from tilewright.layouts.vectors import fragment_access
 
 
 def test_the_usual_tile():

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.oracles.layouts.block_fragments import mma_accumulator, wgmma_accumulator
 from tests.oracles.layouts.partition import partition
 from tests.oracles.layouts.reduction import ReductionPattern, reduction_pattern
 from tilewright.layouts.fragment import Fragment
-from tilewright.layouts.hardware.mma_sync import mma_accumulator
-from tilewright.layouts.hardware.wgmma import wgmma_accumulator
 
 
 def simulate(fragment: Fragment, axis: int, pattern: ReductionPattern) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.oracles.layouts.block_fragments import mma_accumulator
 from tests.oracles.layouts.warp_grid import Policy, warp_grid, warp_grids
-from tilewright.layouts.hardware.mma_sync import mma_accumulator
 
 
 @pytest.mark.parametrize(

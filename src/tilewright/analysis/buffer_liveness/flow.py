@@ -90,14 +90,6 @@ class Flow:
         """The points of `op`, from entering to leaving it."""
         return range(self.enter[op], self.leave.get(op, self.enter[op]) + 1)
 
-    def loops_around(self, point: int) -> Iterator[Operation]:
-        """The loops that `point` is in, the innermost first."""
-        op = self.points[point].op.parent_op()
-        while op is not None and op is not self.function:
-            if op.name in ("scf.for", "scf.while"):
-                yield op
-            op = op.parent_op()
-
     def _index_region(self, function: Operation) -> None:
         # `walk` lists an op before its regions; its exit is known at the next op outside of it.
         open_ops: list[Operation] = []

@@ -24,11 +24,6 @@ def read_cycles(table: CostTable, pages: int, page_bytes: int) -> Fraction:
     return table.read_latency.value + pages * page_bytes / table.read_rate.value
 
 
-def write_cycles(table: CostTable, pages: int, page_bytes: int) -> Fraction:
-    """L1 to DRAM pages, with the barrier."""
-    return table.write_latency.value + pages * page_bytes / table.write_rate.value
-
-
 def multicast_cycles(table: CostTable, size_bytes: int) -> Fraction:
     """L1 to the same address of a row or column of cores, in one call."""
     return table.multicast_latency.value + size_bytes / table.multicast_rate.value

@@ -22,7 +22,6 @@ from tilewright.analysis.tensix_cost.parameters import CostTable
 from tilewright.dialects.tensix.work import OpWork
 
 FPU_KINDS = ("binary", "bcast", "reduce", "copy", "transpose")
-MATMUL_KINDS = ("matmul_tile", "matmul_block")
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,6 @@ _Sized: TypeAlias = Callable[[Value, Value, int], Value]
 """A function of two integers and the bits of their type."""
 
 _LIMIT = 1 << 62
-_MASK_64 = (1 << 64) - 1
 
 
 def _narrow(value: Value) -> Value:

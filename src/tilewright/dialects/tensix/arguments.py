@@ -41,9 +41,6 @@ from tilewright.dialects.tile.mixed import (
 )
 from tilewright.ir.text.syntax import AttributeSyntax, IntegerArray, String
 
-MAX_RUNTIME_ARGS = 341
-"""Run-time arguments of 32 bits that every target guarantees to a kernel."""
-
 
 class ArgumentOp(TensixOp):
     """Base of arguments by position; `LIST` is the kernel's list of their names."""

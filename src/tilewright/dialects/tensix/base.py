@@ -54,9 +54,3 @@ def verify_page_count(cb: SSAValue, pages: SSAValue) -> None:
         raise VerifyException(
             f"page count must be 1 to {capacity}, the capacity of the circular buffer, got {count}"
         )
-
-
-def verify_not_negative(value: SSAValue, what: str) -> None:
-    constant = constant_of(value)
-    if constant is not None and constant < 0:
-        raise VerifyException(f"{what} must not be negative, got {constant}")

@@ -330,7 +330,3 @@ def set_released(op: Operation, buffers: Sequence[SSAValue]) -> None:
     positions = [n for n, operand in enumerate(op.operands) if operand in buffers]
     if positions:
         op.attributes[RELEASE] = integers_attr(positions)
-
-
-BLOCK_OPS = (ElementwiseOp, TileYieldOp, ConstantTileOp, ReleaseOp, ShardTileOp)
-"""The ops of this file."""

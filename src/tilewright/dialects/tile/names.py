@@ -34,8 +34,6 @@ L2_HIT_RATIO = "tile.l2_hit_ratio"
 # scf.for.
 UNROLL = "tile.unroll"
 """Unit: the user requests unrolling."""
-UNROLL_EXPLICIT = "tile.unroll_explicit"
-"""Unit: unrolled before anything else looks at the body."""
 UNROLL_FACTOR = "tile.unroll_factor"
 """Integer: unroll by so much."""
 VECTORIZE = "tile.vectorize"

@@ -48,10 +48,6 @@ class NvidiaMmaEncoding(CgaStruct, MmaEncoding):
     instr_shape: Ints = key("instrShape", UINTS)
 
     @property
-    def is_ampere(self) -> bool:
-        return self.version_major == 2
-
-    @property
     def is_hopper(self) -> bool:
         return self.version_major == 3
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from typing_extensions import override
-from xdsl.ir import Attribute, Operation, Region
+from xdsl.ir import Operation
 from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
@@ -26,7 +26,7 @@ from xdsl.irdl import (
 from xdsl.traits import HasParent, IsTerminator, Pure, RecursiveMemoryEffect, ReturnLike
 from xdsl.utils.exceptions import VerifyException
 
-from tilewright.dialects.tt.base import Operand, unit_prop
+from tilewright.dialects.tt.base import unit_prop
 from tilewright.dialects.tt.constraints import BOOL_LIKE
 from tilewright.dialects.ttg.base import ANY, ttg_traits
 from tilewright.dialects.ttg.program import BarrierOp, LocalBarrierOp
@@ -62,15 +62,6 @@ class WarpPredicateOp(AsmOp):
     ASM: ClassVar[str] = (
         "$predicate `(` $inits `)` $region attr-dict `:` functional-type(operands, results)"
     )
-
-    def __init__(
-        self,
-        predicate: Operand,
-        inits: Sequence[Operand],
-        region: Region,
-        types: Sequence[Attribute],
-    ) -> None:
-        super().__init__(operands=[predicate, inits], result_types=[types], regions=[region])
 
     @override
     def verify_(self) -> None:
@@ -116,6 +107,3 @@ class PredicateYieldOp(AsmOp):
     traits = ttg_traits(HasParent(WarpPredicateOp), Pure(), IsTerminator(), ReturnLike())
 
     ASM: ClassVar[str] = "($values^)? attr-dict (`:` type($values)^)?"
-
-    def __init__(self, values: Sequence[Operand] = ()) -> None:
-        super().__init__(operands=[values])

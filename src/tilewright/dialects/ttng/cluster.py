@@ -196,9 +196,6 @@ class AsyncSharedStoreOp(AsmOp):
         "$src `,` $dst `,` $mbarrier attr-dict `:` type($src) `->` type($dst) `,` type($mbarrier)"
     )
 
-    def __init__(self, src: Operand, dst: Operand, mbarrier: Operand) -> None:
-        super().__init__(operands=[src, dst, mbarrier])
-
 
 # -- cluster launch control ----------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ without knowing its kind:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias, cast
+from typing import cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -19,7 +19,6 @@ from xdsl.dialects.builtin import (
     FileLineColLoc,
     FusedLoc,
     IntAttr,
-    LocationAttr,
     LocationConstraint,
     NameLoc,
     NoneAttr,
@@ -53,8 +52,6 @@ class FileLineColRangeLoc(ParametrizedAttribute, BuiltinAttribute):
                 printer.print_string(f"{self.end_line.data}")
             printer.print_string(f":{self.end_column.data}")
 
-
-AnyLocation: TypeAlias = LocationAttr | FileLineColRangeLoc
 
 LOCATION_CLASSES = (
     UnknownLoc,

@@ -19,7 +19,6 @@ from xdsl.dialects.builtin import (
     SymbolRefAttr,
     UnitAttr,
     i1,
-    i8,
     i32,
     i64,
 )
@@ -159,7 +158,6 @@ class Unit(AttributeSyntax):
 
 ANY = AttributeSyntax()
 BOOL = Integer(i1)
-INT8 = Integer(i8)
 INT32 = Integer(i32)
 INT64 = Integer(i64)
 INT32_ARRAY = IntegerArray(i32)

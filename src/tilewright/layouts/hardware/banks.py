@@ -16,16 +16,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from tilewright.layouts.fragment import Fragment
-from tilewright.layouts.hardware.matrix_moves import SIDE, MatrixMove
-from tilewright.layouts.index_map import Layout
 from tilewright.layouts.linear import BLOCK, OFFSET, LinearLayout
-from tilewright.layouts.vectors import (
-    MAX_VECTOR_BITS,
-    Vectorised,
-    fragment_access,
-    linear_access,
-)
+from tilewright.layouts.vectors import MAX_VECTOR_BITS, Vectorised, linear_access
 
 BANK_BYTES = 4
 HALF_LANES = 32
@@ -211,37 +203,3 @@ def linear_conflicts(
     access = registers.invert_and_compose(shared)
     offsets = access.sublayout([n for n in access.in_names if n != BLOCK], [OFFSET])
     return report(linear_access(offsets, element_bits, limit), element_bits)
-
-
-def fragment_conflicts(
-    fragment: Fragment,
-    shared: Layout,
-    element_bits: int,
-    limit: int = MAX_VECTOR_BITS,
-    warp: int = 0,
-    model: BankModel = NVIDIA,
-    *,
-    writes: bool = False,
-) -> BankReport:
-    """A warp moving its part of a fragment, registers joined in the order they have."""
-    found = fragment_access(fragment, shared, element_bits, limit, warp, model.lanes)
-    return report(found, element_bits, model, writes=writes)
-
-
-def matrix_conflicts(
-    move: MatrixMove,
-    shared: Layout,
-    element_bits: int,
-    row: int = 0,
-    column: int = 0,
-) -> BankReport:
-    """One ``ldmatrix`` or ``stmatrix`` on a tile, from this element on: 8 rows at a time."""
-    size, unit = element_bits // 8, MAX_VECTOR_BITS // element_bits
-    total = 0
-    for matrix in range(move.count):
-        addresses: list[int | None] = []
-        for lane in range(matrix * SIDE, (matrix + 1) * SIDE):
-            down, units = move.address(lane)
-            addresses.append(size * shared.offset(row + down, column + units * unit))
-        total += wavefronts(addresses, MAX_VECTOR_BITS // 8)
-    return BankReport(MAX_VECTOR_BITS // 8, 1, total, move.count)

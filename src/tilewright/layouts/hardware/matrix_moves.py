@@ -17,7 +17,6 @@ from typing import Any
 from tilewright.layouts.fragment import Fragment
 
 SIDE = 8
-ROW_BYTES = 16
 
 
 def matrix_fragment(count: int, trans: bool = False) -> Fragment:
@@ -106,10 +105,3 @@ def load_b(columns: int = 16, trans: bool = False) -> MatrixMove:
     else:
         pairs = tuple((8 * group, half) for group in range(columns // 8) for half in range(2))
     return MatrixMove(pairs, trans)
-
-
-def store_c(columns: int = 16) -> MatrixMove:
-    """The accumulator as 16-bit elements, 16 rows by 8 or 16 columns, stored row by row."""
-    if columns not in (8, 16):
-        raise ValueError(f"one instruction stores 8 or 16 columns, not {columns}")
-    return MatrixMove(tuple((8 * half, unit) for unit in range(columns // 8) for half in range(2)))

@@ -23,9 +23,6 @@ ATOM_ROWS = 8
 SWIZZLE_WIDTHS = (128, 64, 32, 0)
 """All widths in bytes, widest first; 0 is none."""
 
-TENSOR_MAP_CODE = {0: 0, 32: 1, 64: 2, 128: 3}
-"""CUtensorMapSwizzle."""
-
 
 def swizzle_address(address: Any, width: int) -> Any:
     """The address at which the hardware finds what a plain layout puts at `address`."""

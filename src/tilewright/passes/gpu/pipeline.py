@@ -37,6 +37,7 @@ from tilewright.passes.gpu.flatten_memrefs import FlattenMemrefs
 from tilewright.passes.gpu.flatten_threads import FlattenThreads
 from tilewright.passes.gpu.guard_memory_accesses import GuardMemoryAccesses
 from tilewright.passes.gpu.hoist_guarded_indices import HoistGuardedIndices
+from tilewright.passes.gpu.hoist_loads import HoistLoads
 from tilewright.passes.gpu.hoist_views import HoistViews
 from tilewright.passes.gpu.infer_layouts import InferLayouts
 from tilewright.passes.gpu.insert_expect_tx import InsertExpectTx
@@ -210,6 +211,7 @@ class GpuPipeline(DevicePipeline):
             UnswitchLoops(),
             UnrollLoops(),
             MergeGuards(),
+            HoistLoads(),
             UseWarpIndex(),
             Dce(),
             DropUnusedArguments(),

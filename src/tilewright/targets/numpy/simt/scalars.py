@@ -64,11 +64,6 @@ class _Formula(Emitter):
         return self.expr(result).text
 
 
-def is_scalar_op(op: Operation) -> bool:
-    """Whether an op computes numbers from numbers."""
-    return op.name in _RULES and op.name not in ("arith.constant", "ub.poison")
-
-
 def function_of(op: Operation) -> Function:
     """What an op computes; several results come as a tuple."""
     quick = _QUICK.get(op.name)
@@ -125,4 +120,4 @@ def _remui(a: Any, b: Any) -> Any:
 
 _QUICK: dict[str, Function] = {"arith.divui": _divui, "arith.remui": _remui}
 
-__all__ = ["Function", "constant_of", "function_of", "is_scalar_op", "type_of"]
+__all__ = ["Function", "constant_of", "function_of", "type_of"]
