@@ -121,6 +121,8 @@ def test_grouped_gemm_by_descriptors_at_odd_sizes(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("name", GROUPED)
 def test_grouped_gemm_by_threads(monkeypatch: pytest.MonkeyPatch, name: str, target: str) -> None:
     call, launch = _grouped(monkeypatch, name, ((64, 64, 64), (64, 64, 128)))
+    for each in call.reached:
+        each.flags.writeable = False
     options = {**SMALL, "BM": 64, "BN": 64}
     with tw.reachable(*call.reached, *call.outputs), running_threads(compare=True) as runs:
         launch.kernel[(2,)](*launch.arguments, **options, target=target)
