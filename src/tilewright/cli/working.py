@@ -10,7 +10,7 @@ _CLEAR = "\r\x1b[K"
 
 
 def clear_line() -> None:
-    """Remove the line: an error comes in its place."""
+    """Remove the line before an error is printed."""
     if sys.stderr.isatty():
         sys.stderr.write(_CLEAR)
 
