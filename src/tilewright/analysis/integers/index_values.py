@@ -27,28 +27,29 @@ def _truncated(dividend: Values, divisor: Values) -> Values:
     return np.sign(dividend) * np.sign(divisor) * (np.abs(dividend) // np.abs(divisor))
 
 
-_FUNCTIONS: Mapping[str, _Function] = {
-    "arith.addi": np.add,
-    "arith.subi": np.subtract,
-    "arith.muli": np.multiply,
-    "arith.divui": np.floor_divide,
+ARITHMETIC: Mapping[str, Callable[[Any, Any], Any]] = {
+    "arith.addi": lambda a, b: a + b,
+    "arith.subi": lambda a, b: a - b,
+    "arith.muli": lambda a, b: a * b,
+    "arith.divui": lambda a, b: a // b,
     "arith.divsi": _truncated,
-    "arith.floordivsi": np.floor_divide,
-    "arith.remui": np.remainder,
+    "arith.floordivsi": lambda a, b: a // b,
+    "arith.remui": lambda a, b: a % b,
     "arith.remsi": np.fmod,
-    "arith.xori": np.bitwise_xor,
-    "arith.andi": np.bitwise_and,
-    "arith.ori": np.bitwise_or,
-    "arith.shli": np.left_shift,
-    "arith.shrui": np.right_shift,
-    "arith.shrsi": np.right_shift,
+    "arith.xori": lambda a, b: a ^ b,
+    "arith.andi": lambda a, b: a & b,
+    "arith.ori": lambda a, b: a | b,
+    "arith.shli": lambda a, b: a << b,
+    "arith.shrui": lambda a, b: a >> b,
+    "arith.shrsi": lambda a, b: a >> b,
     "arith.minui": np.minimum,
     "arith.maxui": np.maximum,
     "arith.minsi": np.minimum,
     "arith.maxsi": np.maximum,
-    "arith.select": np.where,
 }
-"""Ops on indices, which are not negative where an op is unsigned and do not overflow."""
+"""Ops on indices, which are not negative where an op is unsigned and do not overflow: arrays, or
+integers that are the same for all."""
+_FUNCTIONS: Mapping[str, _Function] = {**ARITHMETIC, "arith.select": np.where}
 _CASTS = ("arith.index_cast", "arith.index_castui", "arith.extui", "arith.extsi")
 _PREDICATES: tuple[_Function, ...] = (
     *(np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal),
