@@ -1,7 +1,7 @@
 """Every table of the meaning of integer ops against one definition, on all pairs of 8-bit integers.
 
 The same ops are computed on constants, on NumPy arrays, on polynomials and in generated source. The
-definition here has unbounded integers; `Table` says which results a table must have:
+definition here has unbounded integers; `Table` states which results a table must have:
 
     width      results wrap around at so many bits; None: integers are unbounded
     unsigned   whether unsigned ops may have negative operands, read as large integers
@@ -73,7 +73,7 @@ MEANING: Mapping[str, Callable[[Ints, Ints], Ints]] = {
     "min": np.minimum,
     "max": np.maximum,
 }
-"""By the op's name without what it says about signs."""
+"""By the op's name without its mark of signs."""
 
 
 def is_unsigned(op: str) -> bool:

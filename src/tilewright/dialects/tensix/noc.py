@@ -13,7 +13,6 @@ kernel. ``flush`` means that writes have left and their source may be reused.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 from typing_extensions import override
@@ -25,7 +24,6 @@ from xdsl.utils.exceptions import VerifyException
 from tilewright.dialects.tensix.base import DATA_MOVEMENT, TensixOp, constant_of
 from tilewright.dialects.tensix.types import ACCESSOR, SEM, AccessorType, Role
 from tilewright.dialects.tile.base import (
-    INTEGER,
     KeywordSyntax,
     Operand,
     given,
@@ -38,7 +36,6 @@ from tilewright.dialects.tile.base import (
     string,
 )
 from tilewright.dialects.tile.mixed import INDEX
-from tilewright.ir.text.syntax import AttributeSyntax, String
 
 MAX_SEMAPHORES = 16
 BARRIERS = KeywordSyntax(("read", "write", "flush", "atomic"))
@@ -69,7 +66,6 @@ class AccessorOp(DataMovementOp):
     ASM: ClassVar[str] = (
         "$address `ct_offset` `(` $ct_offset `)` ($label^)? attr-dict `:` type($result)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"ct_offset": INTEGER, "label": String()}
 
     def __init__(
         self,
@@ -129,7 +125,6 @@ class NocBarrierOp(DataMovementOp):
     kind = keyword_prop(BARRIERS)
 
     ASM: ClassVar[str] = "$kind attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"kind": BARRIERS}
 
     def __init__(self, kind: str) -> None:
         super().__init__(properties={"kind": StringAttr(kind)})
@@ -201,7 +196,6 @@ class SemOp(DataMovementOp):
 
     traits = traits_def(Pure())
     ASM: ClassVar[str] = "$position ($label^)? attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"position": INTEGER, "label": String()}
 
     def __init__(self, position: int, label: str | None = None) -> None:
         super().__init__(
