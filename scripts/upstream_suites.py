@@ -4,15 +4,16 @@
                                       [--sample N] [--seed S] [--jobs N] [--limit SECONDS]
                                       [--device cpu|cuda] [--only SUITE ...]
                                       [--markdown FILE] [--json FILE] [--add FILE ...]
-                                      [--details SUITE=FILE ...] [--write-docs] [--check]
+                                      [--details SUITE=FILE ...] [--run-at COMMIT]
+                                      [--write-docs] [--check]
 
 Each suite shows its progress; Ctrl-C ends the run and keeps what has ended. `--sample` chooses so
 many cases (of Triton's tests) or files of every suite by `--seed`; without it Triton's tests are a
 sample of 3,000 and the others complete. `--json` adds the results to a record. `--add` takes those
 of other runs, `--details` what the script of one suite wrote with its own `--details`; then nothing
-is run. `--write-docs` puts the results into docs/compatibility.json and makes docs/compatibility.md
-from it. `--check` ends with status 1 if there is a fault among the results, or if the page is not
-what its record gives.
+is run, and `--run-at` is the commit of Tilewright that they are of. `--write-docs` puts the results
+into docs/compatibility.json and makes docs/compatibility.md from it. `--check` ends with status 1
+if there is a fault among the results, or if the page is not what its record gives.
 """
 
 from __future__ import annotations
@@ -208,7 +209,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found |= record.read(path)
     try:
         if given.details:
-            found |= _from_details(given.details, selected, settings)
+            found |= _from_details(given.details, selected, settings, given.run_at)
         elif not given.add:
             found |= run(selected, settings)
     except (OSError, RuntimeError, ValueError) as error:
@@ -218,7 +219,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _from_details(
-    given: Sequence[str], selected: Sequence[tuple[Suite, Path]], settings: Settings
+    given: Sequence[str],
+    selected: Sequence[tuple[Suite, Path]],
+    settings: Settings,
+    ours: str | None,
 ) -> record.Record:
     """Entries of suites that ran before: ``tlx tutorials=FILE``."""
     found: record.Record = {}
@@ -232,7 +236,7 @@ def _from_details(
         date = datetime.fromtimestamp(path.stat().st_mtime, UTC).strftime("%Y-%m-%d")
         result = read_details(suite, checkout, path)
         found[_entry_name(suite, settings)] = record.entry(
-            result, project=suite.project, chosen=suite.chosen(settings), date=date
+            result, project=suite.project, chosen=suite.chosen(settings), date=date, ours=ours
         )
     return found
 
@@ -280,6 +284,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", type=Path, help="add the results to this record")
     parser.add_argument("--add", type=Path, nargs="*", default=[], help="records of other runs")
     parser.add_argument("--details", nargs="*", default=[], metavar="SUITE=FILE")
+    parser.add_argument("--run-at", metavar="COMMIT", help="of Tilewright, for --details")
     parser.add_argument("--write-docs", action="store_true", help="update docs/compatibility.*")
     parser.add_argument("--check", action="store_true", help="status 1 for faults, or a stale page")
     return parser

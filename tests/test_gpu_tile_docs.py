@@ -77,7 +77,7 @@ def test_the_settings_are_those_that_are_read():
 
 def test_every_stage_and_every_code_is_named():
     command_section = TEXT[TEXT.index("## tilewright compile") : TEXT.index("## The disk")]
-    for stage in command._TILE_STAGES:
+    for stage in command._STAGES["cuda"]:
         assert f"`{stage}`" in command_section
     places = (insert_expect_tx, lower_l2_policy, lower_tmem)
     codes = {

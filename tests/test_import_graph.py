@@ -48,6 +48,16 @@ def pass_modules() -> set[str]:
     return {load().__module__ for load in PASSES.values()}
 
 
+def notebook_modules() -> set[str]:
+    """Modules that render values, as their classes name them."""
+    named = re.compile(rf'"({PACKAGE}[\w.]*\.report\.[\w.]+):\w+"')
+    return {
+        name
+        for path in sorted((ROOT / "src").rglob("*.py"))
+        for name in named.findall(path.read_text(encoding="utf-8"))
+    }
+
+
 ENTRY_POINTS: Mapping[str, Iterable[str]] = {
     "import tilewright": [PACKAGE],
     "programs": {
@@ -55,7 +65,7 @@ ENTRY_POINTS: Mapping[str, Iterable[str]] = {
         f"{PACKAGE}.compat.__main__",
         *console_scripts(),
     },
-    "commands of the program": {f"{PACKAGE}.cli.{name}" for name, _ in cli._COMMANDS.values()},
+    "commands of the program": {each.module_name for each in cli.COMMANDS},
     "what a kernel imports by its full name": [
         f"{PACKAGE}.buffers",
         f"{PACKAGE}.language.tl.extra.cuda.inline_ptx_lib",
@@ -71,6 +81,7 @@ ENTRY_POINTS: Mapping[str, Iterable[str]] = {
         editor_server.DETAILS,
         worker_pool.MODULE,
     },
+    "what notebooks show, named by classes": notebook_modules(),
     "functions that generated NumPy source imports": {
         *POINTER_HELPERS.values(),
         *TILE_HELPERS.values(),

@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from benchmarks.h200 import tile_kernels
 from benchmarks.workloads.kernels import (
     attention,
     backward,
@@ -106,6 +107,17 @@ def test_mla(rng):
     scores = wide[0] @ wide[2].swapaxes(1, 2) + wide[1] @ wide[3].swapaxes(1, 2)
     expected = softmax(scores / 192**0.5) @ wide[2]
     assert_near(decode.combine(parts, logs, 2, dim=128), expected, 0.01)
+
+
+@pytest.mark.parametrize("heads_first", [False, True])
+def test_attention_forward(rng, heads_first):
+    """Both orders of the grid; the last tile of queries is not full."""
+    q, k, v = (normal(rng, 2, 3, 150, 64, dtype=np.float16) for _ in range(3))
+    tiles = {"block_M": 64, "block_N": 64, "threads": 128}
+    out = tile_kernels.attention(q, k, v, head=64, causal=True, heads_first=heads_first, **tiles)
+    scores = q.astype(WIDE) @ k.astype(WIDE).swapaxes(2, 3) / 8
+    weights = softmax(np.where(np.tri(150, dtype=bool), scores, -np.inf))
+    assert_near(out, weights @ v.astype(WIDE), 0.01)
 
 
 def test_window_with_sinks(rng):

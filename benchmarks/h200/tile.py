@@ -27,7 +27,8 @@ ATTENTION_TILES: Mapping[int, tuple[dict[str, int], ...]] = {
     64: tuple({"block_M": 192, "block_N": n, "threads": 384} for n in (128, 96, 64)),
     128: ({}, {"block_N": 96}),
 }
-"""Tiles of attention by the size of a head; the fastest ones for a shape are taken."""
+"""Tiles of attention by the size of a head; the fastest ones for a shape are taken. Under a mask,
+where blocks differ in length, the first ones are tried in both orders of the grid."""
 ROWS, COLUMNS = 65536, 8192
 """1 GiB of 16-bit elements."""
 STREAM_TILES: Mapping[str, tuple[dict[str, int], ...]] = {
@@ -135,9 +136,10 @@ def attentions(rounds: int, kernels: Kernels) -> list[Row]:
 
 def tiles_for(head: int, length: int, causal: bool) -> list[dict[str, int]]:
     """Tiles of attention worth a try; without a mask they divide the keys."""
-    return [
-        each for each in ATTENTION_TILES[head] if causal or length % each.get("block_N", 128) == 0
-    ]
+    known = ATTENTION_TILES[head]
+    if causal:
+        return [*known, {**known[0], "heads_first": True}]
+    return [each for each in known if length % each.get("block_N", 128) == 0]
 
 
 def _best_tiles(

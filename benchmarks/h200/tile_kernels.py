@@ -35,7 +35,9 @@ def gemm_fp8(A, B, block_M=128, block_N=256, block_K=128, num_stages=4, panel=8,
 
 
 @tw.jit(pass_configs=FAST)
-def attention(Q, K, V, head=128, causal=False, block_M=128, block_N=128, threads=256):
+def attention(
+    Q, K, V, head=128, causal=False, block_M=128, block_N=128, threads=256, heads_first=False
+):
     batch, heads, length = T.const("batch, heads, length")
     Q: T.Tensor((batch, heads, length, head), "float16")
     K: T.Tensor((batch, heads, length, head), "float16")
@@ -43,7 +45,13 @@ def attention(Q, K, V, head=128, causal=False, block_M=128, block_N=128, threads
     O = T.empty((batch, heads, length, head), "float16")  # noqa: E741 - as in the literature
     scale = head**-0.5 * 1.44269504
 
-    with T.Kernel(T.ceildiv(length, block_M), heads, batch, threads=threads) as (bx, by, bz):
+    # Blocks start in the order of the grid, its first axis fastest: all tiles of a head, which
+    # share its keys in L2, or the same tile of all heads, so that the blocks that start last,
+    # which have the least to do under a mask, are of all heads.
+    tiles = T.ceildiv(length, block_M)
+    grid = (heads, tiles) if heads_first else (tiles, heads)
+    with T.Kernel(*grid, batch, threads=threads) as (bx, by, bz):
+        start, y = (by, bx) if heads_first else (bx, by)
         Q_shared = T.alloc_shared([block_M, head], "float16")
         K_shared = T.alloc_shared([block_N, head], "float16")
         V_shared = T.alloc_shared([block_N, head], "float16")
@@ -57,14 +65,14 @@ def attention(Q, K, V, head=128, causal=False, block_M=128, block_N=128, threads
         row_sum = T.alloc_fragment([block_M], T.float32)
         total = T.alloc_fragment([block_M], T.float32)
         # Under a causal mask the last rows have the most to do: they come first.
-        tile = T.ceildiv(length, block_M) - 1 - bx if causal else bx
-        T.copy(Q[bz, by, tile * block_M : (tile + 1) * block_M, :], Q_shared)
+        tile = tiles - 1 - start if causal else start
+        T.copy(Q[bz, y, tile * block_M : (tile + 1) * block_M, :], Q_shared)
         T.fill(out, 0)
         T.fill(total, 0)
         T.fill(largest, -T.infinity(T.float32))
         blocks = T.ceildiv((tile + 1) * block_M, block_N) if causal else T.ceildiv(length, block_N)
         for k in T.Pipelined(blocks, num_stages=2):
-            T.copy(K[bz, by, k * block_N : (k + 1) * block_N, :], K_shared)
+            T.copy(K[bz, y, k * block_N : (k + 1) * block_N, :], K_shared)
             T.clear(scores)
             T.gemm(Q_shared, K_shared, scores, transpose_B=True, policy=T.GemmWarpPolicy.FullRow)
             if causal:  # noqa: SIM102 - known when the kernel is traced
@@ -90,12 +98,12 @@ def attention(Q, K, V, head=128, causal=False, block_M=128, block_N=128, threads
             T.copy(scores, weights)
             for i, j in T.Parallel(block_M, head):
                 out[i, j] *= shrink[i]
-            T.copy(V[bz, by, k * block_N : (k + 1) * block_N, :], V_shared)
+            T.copy(V[bz, y, k * block_N : (k + 1) * block_N, :], V_shared)
             T.gemm(weights, V_shared, out, policy=T.GemmWarpPolicy.FullRow)
         for i, j in T.Parallel(block_M, head):
             out[i, j] /= total[i]
         T.copy(out, O_shared)
-        T.copy(O_shared, O[bz, by, tile * block_M : (tile + 1) * block_M, :])
+        T.copy(O_shared, O[bz, y, tile * block_M : (tile + 1) * block_M, :])
     return O
 
 

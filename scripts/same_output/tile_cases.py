@@ -10,12 +10,12 @@ from tests.examples.gpu_sizes import KERNELS
 from tests.fuzz.device.tile import FORMS, HOPPER, TileJudge
 from tests.fuzz.tile.generator import generate
 from tests.fuzz.tile.running import traced
-from tilewright.cli.memory_tiles import shared_memory_maps
 from tilewright.dialects.func import FuncOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.passes.tile.pipeline import TilePipeline
 from tilewright.report import memory_json
+from tilewright.runtime.memory_maps.tiles import shared_memory_maps
 from tilewright.targets.cuda.emit.kernel import emit_kernel, kernels_of
 from tilewright.targets.cuda.nvrtc import compile_source
 from tilewright.targets.host.read import host_steps

@@ -1,7 +1,8 @@
 """Results of suites as a record (JSON), and the tables that are made of it.
 
-A record has an entry for each suite: the project and its commit, what was chosen, how long it took,
-the endings by group, and the reasons of those that do not run. The endings of all suites come down
+A record has an entry for each suite: the project and its commit, the commit of Tilewright that ran
+it, what was chosen, how long it took, the endings by group, and the reasons of those that do not
+run. The endings of all suites come down
 to the same columns; a test of TileLang that fails counts as refused where a diagnostic, a missing
 name or a listed difference is the cause, and as a fault where anything else is.
 """
@@ -16,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from scripts.upstream.result import SuiteResult
+from scripts.upstream.result import ROOT, SuiteResult
 
 Entry = dict[str, Any]
 Record = dict[str, Entry]
@@ -57,11 +58,13 @@ def entry(
     date: str,
     seconds: float | None = None,
     is_complete: bool = True,
+    ours: str | None = None,
 ) -> Entry:
-    """What a run of a suite found."""
+    """What a run of a suite found; `ours` is the commit that ran it, without it the present one."""
     return {
         "project": project,
         "commit": commit_of(result.checkout),
+        "ours": ours or commit_of(ROOT),
         "chosen": chosen if is_complete else f"{chosen}; interrupted",
         "date": date,
         "seconds": None if seconds is None else round(seconds),
@@ -114,11 +117,13 @@ def columns(name: str, found: Entry) -> dict[str, int]:
 
 def table(record: Record) -> str:
     """One row a suite, in Markdown."""
-    lines = [_row("suite", "commit", "cases", *COLUMNS), _row(*["---"] * (len(COLUMNS) + 3))]
+    heads = ("suite", "commit", "run at", "cases", *COLUMNS)
+    lines = [_row(*heads), _row(*["---"] * len(heads))]
     for name, found in sorted(record.items()):
         counts = columns(name, found)
         commit = f"{found['project']} {found['commit'][:10]}"
-        lines.append(_row(name, commit, sum(counts.values()), *counts.values()))
+        ours = found.get("ours", "")[:10]
+        lines.append(_row(name, commit, ours, sum(counts.values()), *counts.values()))
     return "\n".join(lines)
 
 
@@ -139,6 +144,7 @@ python -m scripts.upstream_suites --triton DIR --tlx DIR --tilelang DIR --write-
 
 | column | meaning |
 |---|---|
+| run at | the commit of Tilewright |
 | runs | to its end, and its own checks accept the results |
 | traced | its kernels are accepted and compiled for their GPU, without being run to the end |
 | refused | a diagnostic, a name that is not offered, a check that stopped the kernel, or another \

@@ -370,10 +370,16 @@ def _classify(error: BaseException, path: Path) -> tuple[str, str]:
         return "fault", f"values: {text[:120]}"
     if kind == "AssertionError" and frames and frames[-1].filename.endswith("/allclose.py"):
         return "fault", f"values: {text[:120]}"
-    if frames and frames[-1].filename.startswith(ours):
+    if frames and frames[-1].filename.startswith(ours) and not _is_call_of_torch(frames[-1]):
         where = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}"
         return "fault", f"{kind} at {where}: {text[:140]}"
     return "file", f"{kind}: {text[:160]}"
+
+
+def _is_call_of_torch(frame: traceback.FrameSummary) -> bool:
+    """Whether torch itself refuses what a file calls it with: calls go through `torch_devices`."""
+    is_between = Path(frame.filename).name == "torch_devices.py"
+    return is_between and "func(*" in (frame.line or "")
 
 
 def _absent_package(name: str | None, path: Path) -> str | None:

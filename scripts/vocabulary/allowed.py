@@ -35,6 +35,7 @@ ALLOWED: tuple[Allowed, ...] = (
         "src/tilewright/targets/numpy/tile/support/concurrent.py",
         "`rt.wait_products`: generated NumPy code calls it",
     ),
+    Allowed("word", "src/tilewright/cli/completion.py", "`words`: what zsh calls the arguments"),
     Allowed("facts", "*/analysis/*", "dataflow facts: what an analysis has proved about a value"),
     Allowed("meet", "*/analysis/affine/*", "the meet of a lattice, of intervals and congruences"),
     Allowed("product", "*/analysis/affine/*", "products of polynomials and intervals"),

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tilewright.runtime.heuristics import heuristics as heuristics
     from tilewright.runtime.integers import cdiv as cdiv
     from tilewright.runtime.integers import next_power_of_2 as next_power_of_2
+    from tilewright.runtime.memory_maps.kernels import memory_map as memory_map
     from tilewright.runtime.options import running as running
     from tilewright.runtime.pointer.jit import JITFunction as JITFunction
     from tilewright.runtime.tile.autotune import AutoTuner as AutoTuner
@@ -72,6 +73,7 @@ _WHERE = {
     "heuristics": "tilewright.runtime.heuristics",
     "jit": "tilewright.runtime.decorator",
     "lower": "tilewright.runtime.tile.lower",
+    "memory_map": "tilewright.runtime.memory_maps.kernels",
     "next_power_of_2": "tilewright.runtime.integers",
     "reachable": "tilewright.runtime.grid",
     "running": "tilewright.runtime.options",
@@ -107,6 +109,7 @@ __all__ = [
     "heuristics",
     "jit",
     "lower",
+    "memory_map",
     "next_power_of_2",
     "reachable",
     "running",

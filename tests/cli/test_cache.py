@@ -127,7 +127,7 @@ def test_a_directory_that_is_not_to_be_trusted(own, capsys):
 )
 def test_command_lines_that_say_nothing(own, capsys, arguments, message):
     fill(own)
-    assert run(["cache", *arguments]) == 1
+    assert run(["cache", *arguments]) == 2
     assert capsys.readouterr().err == f"tilewright cache: {message}\n"
     assert len(list(own.glob("*.entry"))) == 3
 

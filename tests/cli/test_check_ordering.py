@@ -90,7 +90,7 @@ def test_a_buffer_nobody_reads_may_be_allowed(command):
     assert "warning[TW6139]: buffer never read: no task reads spare, which partition0 writes" in err
     assert err.endswith(": no fault\n")
     code, _, err = command("run", "--allow-unread")
-    assert code == 1
+    assert code == 2
     assert "--allow-unread applies to 'tilewright check' only" in err
 
 
@@ -109,7 +109,7 @@ def test_flags_may_stand_right_behind_the_script(command):
     assert (code, Path("out.html").exists()) == (0, True)
     assert "warning[TW6139]" in err
     code, _, err = command("check", behind=("--schedules", "none"))
-    assert (code, err) == (1, "tilewright check: --schedules: 'none' is not an integer >= 1\n")
+    assert (code, err) == (2, "tilewright check: --schedules: 'none' is not an integer >= 1\n")
 
 
 @pytest.mark.parametrize(
@@ -137,9 +137,9 @@ def test_the_timeline_of_a_fault_lists_it(command):
 def test_wrong_uses_of_the_flag_are_told(command):
     code, _, err = command("run", "--timeline", "out.html")
     assert (code, err) == (
-        1,
+        2,
         "tilewright run: --timeline applies to 'tilewright check' only\n",
     )
     code, _, err = command("check", "--timeline", "no/such/folder/out.html")
-    assert code == 1
+    assert code == 2
     assert "cannot write 'no/such/folder/out.html': No such file or directory" in err

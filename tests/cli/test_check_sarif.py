@@ -216,7 +216,7 @@ def test_a_script_that_fails_otherwise_was_not_checked(checked):
 def test_ir_text_and_files_elsewhere(checked, tmp_path):
     text = (CORPUS / "vector_add.ttir").read_text().replace("tt.load", "tt.lood", 1)
     run, code, _ = checked(text, name="add.ttir")
-    assert code == 1
+    assert code == 2
     assert "lood" in run["results"][0]["message"]["text"]
     outside = Diagnostic(Severity.REMARK, "far", SourcePosition(str(tmp_path / "ä b.py"), 3, 0))
     log = json.loads(sarif_text([outside], version="1", root=tmp_path / "x", command="c"))
@@ -240,5 +240,5 @@ def test_the_structure_notices_what_is_wrong():
 
 
 def test_only_check_writes_it(capsys):
-    assert main.run(["run", "--sarif", "x.sarif", "kernel.py"]) == 1
+    assert main.run(["run", "--sarif", "x.sarif", "kernel.py"]) == 2
     assert "--sarif applies to 'tilewright check' only" in capsys.readouterr().err

@@ -161,5 +161,5 @@ def test_what_does_not_fit_together(
 ) -> None:
     (tmp_path / "empty.py").write_text("")
     files = {"K": script, "E": str(tmp_path / "empty.py")}
-    assert main.run(["check", *(files.get(each, each) for each in arguments)]) == 1
+    assert main.run(["check", *(files.get(each, each) for each in arguments)]) == 2
     assert message in capsys.readouterr().err

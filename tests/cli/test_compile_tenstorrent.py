@@ -58,7 +58,7 @@ def test_one_stage(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = [str(script), "--target", "tenstorrent:blackhole", "--stage"]
     assert command.run([*arguments, "compute"], "compile") == 0
     assert "add_unary_tile(0, " in capsys.readouterr().out
-    assert command.run([*arguments, "ptx"], "compile") == 1
+    assert command.run([*arguments, "ptx"], "compile") == 2
     assert "'ptx' is not one of tile, tensix, reader" in capsys.readouterr().err
 
 
@@ -97,5 +97,5 @@ def test_settings_that_do_not_exist(
     settings: str, message: str, script: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = [str(script), "--target", "tenstorrent:sim", "--set", settings]
-    assert command.run(arguments, "compile") == 1
+    assert command.run(arguments, "compile") == 2
     assert message in capsys.readouterr().err

@@ -10,6 +10,8 @@ import pytest
 
 from tilewright.cli import compile as command
 from tilewright.cli import compile_tile, opt
+from tilewright.cli.command_line import parse
+from tilewright.cli.commands import COMPILE
 from tilewright.targets.cuda.nvrtc_library import NvrtcMissing
 
 SCRIPT = """\
@@ -101,9 +103,9 @@ def test_every_kernel_once_for_its_sizes(script, capsys):
 
 
 def test_times(script):
-    done = compile_tile.compile_file(
-        compile_tile.Request(str(script), None, "cuda:sm_90a"), "tilewright compile"
-    )
+    line = parse(COMPILE, [str(script)])
+    done, sources = compile_tile.compile_file(line, "cuda:sm_90a", "tilewright compile")
+    assert sources.refused == ()
     assert [each.name for each in done] == ["scale", "scale", "shift"]
     for each in done:
         assert 0 < each.trace_seconds < 60
@@ -139,7 +141,7 @@ def test_settings_of_the_author_hold(script, capsys):
 
 def test_what_the_cuda_compiler_refuses_is_said_in_its_words(script, capsys):
     script.write_text(SCRIPT.replace("@tw.jit(pass", '@tw.jit(compile_flags="--foo", pass'))
-    assert run(script, "--target", "cuda:sm_90a") == 1
+    assert run(script, "--target", "cuda:sm_90a") == 2
     err = capsys.readouterr().err
     assert err == (
         "tilewright compile: NVRTC failed to compile the source for sm_90a\n"
@@ -152,7 +154,7 @@ def test_a_machine_without_the_cuda_compiler(script, capsys, monkeypatch):
         raise NvrtcMissing("NVRTC is not installed: pip install it")
 
     monkeypatch.setattr("tilewright.targets.cuda.nvrtc.nvrtc", missing)
-    assert run(script, "--target", "cuda:sm_90a") == 1
+    assert run(script, "--target", "cuda:sm_90a") == 2
     assert capsys.readouterr().err == "tilewright compile: NVRTC is not installed: pip install it\n"
 
 
@@ -190,7 +192,7 @@ def test_ir_text(tmp_path, capsys):
     assert run(file, "--target", "cuda:sm_80") == 0
     assert capsys.readouterr().out.splitlines()[1].split()[:2] == ["twice_kernel", "sm_80"]
     file.write_text(TEXT.replace("arith.addf %v, %v", "arith.addf %v, %u"))
-    assert run(file, "--target", "cuda:sm_80") == 1
+    assert run(file, "--target", "cuda:sm_80") == 2
     assert f"{file}:6:" in capsys.readouterr().err
 
 
@@ -299,7 +301,7 @@ def test_one_kernel_stands_alone(script, capsys):
     ],
 )
 def test_what_is_refused(arguments, message, capsys):
-    assert run(*arguments, "--target", "cuda:sm_90a") == 1
+    assert run(*arguments, "--target", "cuda:sm_90a") == 2
     assert message in capsys.readouterr().err
 
 
@@ -307,11 +309,11 @@ def test_files_without_tile_kernels(tmp_path, capsys):
     text, script = tmp_path / "none.mlir", tmp_path / "none.py"
     text.write_text("func.func @f() {\n  func.return\n}\n")
     script.write_text("x = 1\n")
-    assert run(text, "--target", "cuda:sm_90a") == 1
-    assert "has no tile.kernel" in capsys.readouterr().err
-    assert run(script, "--target", "cuda:sm_90a") == 1
+    assert run(text, "--target", "cuda:sm_90a") == 2
+    assert "has no kernel" in capsys.readouterr().err
+    assert run(script, "--target", "cuda:sm_90a") == 2
     assert (
-        "called no T kernel and launched no tl kernel, so nothing was compiled"
+        "called no T kernel and launched no tl or tlx kernel, so nothing was compiled"
         in capsys.readouterr().err
     )
 
@@ -319,5 +321,5 @@ def test_files_without_tile_kernels(tmp_path, capsys):
 def test_a_tl_kernel_that_is_only_defined(tmp_path, capsys):
     script = tmp_path / "add.py"
     script.write_text("import tilewright as tw\n\n\n@tw.jit\ndef add(x_ptr):\n    pass\n")
-    assert run(script, "--target", "cuda:sm_90a") == 1
+    assert run(script, "--target", "cuda:sm_90a") == 2
     assert "it defines add and never launches it: add a launch" in capsys.readouterr().err

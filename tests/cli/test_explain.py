@@ -33,7 +33,7 @@ def test_several_codes_in_the_order_given(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_an_unknown_code_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["explain", "TW2029"]) == 1
+    assert run(["explain", "TW2029"]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     lines = err.splitlines()
@@ -54,7 +54,7 @@ def test_an_unknown_code_names_the_nearest(capsys: pytest.CaptureFixture[str]) -
 def test_wrong_arguments(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["explain", *arguments]) == 1
+    assert run(["explain", *arguments]) == 2
     assert capsys.readouterr() == ("", f"tilewright explain: {message}\n")
 
 
@@ -78,7 +78,7 @@ def test_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explain", "--help"]) == 0
     assert capsys.readouterr().out.startswith("usage: tilewright explain CODE...")
     assert run(["--help"]) == 0
-    assert "explain  explain a diagnostic code" in capsys.readouterr().out
+    assert "explain     explain a diagnostic code" in capsys.readouterr().out
 
 
 def test_it_loads_no_compiler() -> None:

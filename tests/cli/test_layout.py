@@ -238,14 +238,14 @@ def test_an_amd_gpu_with_more_banks(show):
         (["script.py", "--buffer", "nope"], "no buffer 'nope'; the buffers are tile, staged"),
         (["script.py", "--line", "3"], "nothing with a layout in line 3; the buffers are tile, staged"),
         (["script.py:none"], "script.py called no kernel 'none'; it called double"),
-        (["script.py", "nothing"], "script.py called no T kernel and launched no tl kernel, so there is no layout to draw"),
+        (["script.py", "nothing"], "script.py called no T kernel and launched no tl or tlx kernel, so nothing was traced: it defines double(A, width=8), conflicting(A) and calls none of them: add a call, double(...) or double.compile(...), which sets the sizes"),
         (["script.py", "-o", "script.py"], "the output would overwrite its input 'script.py'"),
         (["script.py", "-o", "no/such/folder.txt"], "cannot write 'no/such/folder.txt': No such file or directory"),
     ],
 )  # fmt: skip
 def test_mistakes_are_said_in_a_line(show, arguments, message):
     code, out, err = show(*arguments)
-    assert (code, out, err) == (1, "", f"tilewright layout: {message}\n")
+    assert (code, out, err) == (2, "", f"tilewright layout: {message}\n")
 
 
 def test_help_names_every_flag(show):

@@ -187,7 +187,7 @@ def test_without_pygls_the_command_names_what_to_install(tmp_path):
     ],
 )
 def test_flags_that_cannot_be_followed(flags, message, capsys):
-    assert main.run(["lsp", *flags]) == 1
+    assert main.run(["lsp", *flags]) == 2
     assert capsys.readouterr().err == f"tilewright lsp: {message}\n"
     assert main.run(["lsp", "--help"]) == 0
     assert "hover over a buffer" in capsys.readouterr().out

@@ -68,14 +68,14 @@ def test_ops_reports_what_it_cannot_read(capsys, tmp_path):
     assert "14 different ops" in out
 
 
-@pytest.mark.parametrize(("arguments", "code"), [([], 1), (["--help"], 0), (["help"], 0)])
+@pytest.mark.parametrize(("arguments", "code"), [([], 2), (["--help"], 0), (["help"], 0)])
 def test_usage(capsys, arguments, code):
     assert main.run(arguments) == code
     assert "tilewright COMMAND" in capsys.readouterr().out
 
 
 def test_unknown_command(capsys):
-    assert main.run(["optt"]) == 1
+    assert main.run(["optt"]) == 2
     assert "no command 'optt'" in capsys.readouterr().err
 
 

@@ -39,7 +39,7 @@ def test_a_pipeline_shows_its_passes_in_order(capsys: pytest.CaptureFixture[str]
 
 
 def test_a_misspelt_name(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["passes", "normalise-indices"]) == 1
+    assert run(["passes", "normalise-indices"]) == 2
     error = capsys.readouterr().err
     assert error == (
         "tilewright passes: 'normalise-indices' is not a pass; did you mean 'normalize-indices'?\n"
@@ -56,7 +56,7 @@ def test_an_old_name_still_works_and_names_the_new_one(
 
 
 def test_an_unknown_name(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["passes", "zzz"]) == 1
+    assert run(["passes", "zzz"]) == 2
     error = capsys.readouterr().err
     assert error == "tilewright passes: 'zzz' is not a pass; 'tilewright passes' lists them\n"
 

@@ -261,7 +261,7 @@ def test_standard_input(command, monkeypatch):
 
 def test_missing_arguments_come_with_the_flags_to_add(command):
     code, _, err = command("run", VECTOR_ADD, "--arg", "x_ptr=f32[8]", "--grid", "1")
-    assert code == 1
+    assert code == 2
     assert err == (
         "tilewright run: @vector_add has 4 arguments, 3 of them without a value; add, with sizes "
         "and values of your own:\n"
@@ -360,7 +360,7 @@ def test_the_same_seed_gives_the_same_arguments(command, tmp_path):
 def test_wrong_command_lines(command, two, arguments, message, tmp_path):
     (tmp_path / "directory.py").mkdir()
     code, out, err = command("run", *arguments)
-    assert (code, out) == (1, "")
+    assert (code, out) == (2, "")
     assert err.startswith(f"tilewright run: {message}")
     assert err.count("\n") == 1
 
@@ -368,7 +368,7 @@ def test_wrong_command_lines(command, two, arguments, message, tmp_path):
 def test_a_batch_in_the_environment_that_is_no_number(command, two, monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_BATCH", "abc")
     code, out, err = command("run", "two.ttir", "--kernel=fill", "--arg=p=i32[4]", "--arg=v=1")
-    assert (code, out) == (1, "")
+    assert (code, out) == (2, "")
     assert err == (
         "tilewright run: TILEWRIGHT_BATCH is 'abc', expected the number of programs to run "
         "concurrently, 1 or more\n"
@@ -378,12 +378,12 @@ def test_a_batch_in_the_environment_that_is_no_number(command, two, monkeypatch)
 def test_text_that_is_no_ir(command, tmp_path):
     (tmp_path / "bad.ttir").write_text("module { nonsense }\n")
     code, _, err = command("check", "bad.ttir")
-    assert code == 1
+    assert code == 2
     assert "bad.ttir:1:10: error" in err
     (tmp_path / "empty.ttir").write_text("module {\n}\n")
     code, _, err = command("run", "empty.ttir")
     assert (code, err) == (
-        1,
+        2,
         "tilewright run: no public function (tt.func) with a body, and none with a tile.kernel\n",
     )
 

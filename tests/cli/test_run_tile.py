@@ -89,7 +89,7 @@ def test_memory_that_nobody_wrote_is_a_fault(command):
 
 def test_schedules_are_numbers(command):
     code, _, err = command("check", "--schedules", "many")
-    assert code == 1
+    assert code == 2
     assert err == "tilewright check: --schedules: 'many' is not an integer >= 1\n"
 
 
@@ -98,5 +98,5 @@ def test_a_script_that_needs_tilelang_is_told_of_compat(tmp_path):
     file.write_text("import tilelang\nraise RuntimeError\n")
     command = [sys.executable, "-m", "tilewright", "run", str(file)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "this script imports tilelang: --compat runs its kernels on Tilewright" in done.stderr

@@ -146,9 +146,9 @@ def test_a_mistake_after_a_kernel_was_called_is_told_too(command):
 
 def test_kernels_that_are_only_defined_say_how_they_get_their_sizes(command):
     code, _, err = command(*COMPILE, call="pass")
-    assert code == 1
+    assert code == 2
     assert err == (
-        "tilewright compile: script.py called no T kernel and launched no tl kernel, so nothing "
+        "tilewright compile: script.py called no T kernel and launched no tl or tlx kernel, so nothing "
         "was compiled: it defines made(n), eager(A, block=64) and calls none of them: add a call, made(...) or "
         "made.compile(...), which sets the sizes\n"
     )

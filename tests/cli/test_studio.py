@@ -196,14 +196,14 @@ def test_a_kernel_that_does_not_compile_is_on_the_page_with_its_error(studio):
         (["gone.py"], "cannot read 'gone.py': no such file"),
         (["--target", "metal", "script.py"], "'metal': pass one like cuda:sm_90a"),
         (["--target", "cuda:sm_9q", "script.py"], "--target: unknown target"),
-        (["-o", "script.py", "script.py"], "expected a file *.html"),
+        (["-o", "page.py", "script.py"], "expected a file *.html"),
         (["--schedules", "0", "script.py"], "'0' is not a positive integer"),
     ],
 )
 def test_what_is_refused(arguments, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("script.py").write_text("1 / 0\n")
-    assert main.run(["studio", *arguments]) == 1
+    assert main.run(["studio", *arguments]) == 2
     assert message in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["script.py"]
 

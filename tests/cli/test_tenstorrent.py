@@ -123,20 +123,20 @@ def test_what_cannot_run(
 ) -> None:
     Path("empty.py").write_text("")
     given = [str(script) if each == "K" else each for each in arguments]
-    assert run.run(given, "run") == 1
+    assert run.run(given, "run") == 2
     assert message in capsys.readouterr().err
 
 
 def test_what_has_no_map(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert memory.run([*TARGET, "--merge", str(script)], "memory") == 1
+    assert memory.run([*TARGET, "--merge", str(script)], "memory") == 2
     assert "--merge applies to GPUs, not to --target" in capsys.readouterr().err
-    assert memory.run(["--target", "tenstorrent:quasar", str(script)], "memory") == 1
+    assert memory.run(["--target", "tenstorrent:quasar", str(script)], "memory") == 2
     assert "unknown Tenstorrent chip 'quasar'" in capsys.readouterr().err
     arguments = ["--target", "tenstorrent:quasar", str(script)]
-    assert compile_command.run(arguments, "compile") == 1
+    assert compile_command.run(arguments, "compile") == 2
     assert "unknown Tenstorrent chip 'quasar'" in capsys.readouterr().err
     arguments = ["--target", "cuda:sm_90a", "--explain", str(script)]
-    assert compile_command.run(arguments, "compile") == 1
+    assert compile_command.run(arguments, "compile") == 2
     assert "--explain applies to --target tenstorrent only" in capsys.readouterr().err
 
 
@@ -167,7 +167,7 @@ def test_a_script_may_have_a_target_of_its_own(
 def test_diagrams_that_the_target_does_not_have(
     flags: list[str], message: str, script: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert check.run([*TARGET, *flags, str(script)], "check") == 1
+    assert check.run([*TARGET, *flags, str(script)], "check") == 2
     assert message in capsys.readouterr().err
 
 
@@ -175,7 +175,7 @@ def test_a_compiler_that_is_none(
     script: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TILEWRIGHT_HOST_CXX", "false")
-    assert run.run([*TARGET, "--executor", "source", str(script)], "run") == 1
+    assert run.run([*TARGET, "--executor", "source", str(script)], "run") == 2
     assert "is no C++ compiler, 'false --version' fails" in capsys.readouterr().err
 
 
@@ -183,7 +183,7 @@ def test_nothing_is_written_if_one_file_cannot_be(
     script: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("build/main.cpp").mkdir(parents=True)
-    assert compile_command.run([*TARGET, "-o", "build", str(script)], "compile") == 1
+    assert compile_command.run([*TARGET, "-o", "build", str(script)], "compile") == 2
     assert "cannot write to 'build': 'main.cpp' is a directory" in capsys.readouterr().err
     assert [path.name for path in Path("build").iterdir()] == ["main.cpp"]
 
@@ -194,5 +194,5 @@ def test_settings_of_the_command_line(script: Path, capsys: pytest.CaptureFixtur
     assert run.run([*TARGET, *settings, "--report", str(report), str(script)], "run") == 0
     assert capsys.readouterr().out == "8000.0\n"
     assert "column_major" in report.read_text()
-    assert run.run([*settings, str(script)], "run") == 1
+    assert run.run([*settings, str(script)], "run") == 2
     assert "--set: expected --target tenstorrent" in capsys.readouterr().err

@@ -22,7 +22,9 @@ DOCS = Path(__file__).parents[2] / "docs"
 def _entry(rows: dict[str, dict[str, int]], **reasons: int) -> record.Entry:
     found = tuple((group, Counter(counts)) for group, counts in rows.items())
     result = SuiteResult("a suite", Path("/nowhere"), found, Counter(reasons))
-    return record.entry(result, project="Triton", chosen="all", date="2026-11-18", seconds=3)
+    return record.entry(
+        result, project="Triton", chosen="all", date="2026-11-18", seconds=3, ours="c0ffee" * 7
+    )
 
 
 def test_the_page_is_what_the_record_gives() -> None:
@@ -73,7 +75,7 @@ def test_a_page() -> None:
     text = record.document(
         {"a suite": _entry({"f.py": {"ran": 2, "fault": 1}}, **{"fault: a<b": 1})}
     )
-    assert "| a suite | Triton unknown | 3 | 2 | 0 | 0 | 1 | 0 | 0 | 0 |" in text
+    assert "| a suite | Triton unknown | c0ffeec0ff | 3 | 2 | 0 | 0 | 1 | 0 | 0 | 0 |" in text
     assert "| `f.py` | 1 | 2 |" in text
     assert r"| 1 | fault: a\<b |" in text
 
@@ -114,9 +116,10 @@ def test_details_of_a_run_before(tmp_path: Path) -> None:
         "right\thopper_gemm_ws\t1.0\t\nreported\tblackwell_gemm_ws\t2.0\tTW6107: unwritten\n"
     )
     kept = tmp_path / "record.json"
-    command = ["--tlx", str(_checkout(tmp_path)), "--json", str(kept)]
+    command = ["--tlx", str(_checkout(tmp_path)), "--json", str(kept), "--run-at", "abc"]
     assert upstream_suites.main([*command, "--details", f"tlx tutorials={details}"]) == 0
     (found,) = record.read(kept).values()
+    assert found["ours"] == "abc"
     assert found["rows"] == {"cuda:100": {"reported": 1}, "cuda:90": {"right": 1}}
     assert upstream_suites.main([*command, "--details", f"tlx lit={details}"]) == 2
 

@@ -23,7 +23,7 @@ from tilewright.analysis.pid_address import (
     tile_kernels,
 )
 from tilewright.cli.analyze_options import Options
-from tilewright.cli.command_line import UsageError, require_file, text_of
+from tilewright.cli.command_line import UsageError, require_file
 from tilewright.cli.script_errors import (
     missing_package,
     script_line,
@@ -109,7 +109,7 @@ def check_pointers(report: AddressReport, names: Iterable[str], purpose: str) ->
 def read_text(options: Options, engine: DiagnosticEngine) -> list[Input]:
     """The kernel of a file, or the several that a function of the tile language launches; none,
     with errors in `engine`, if it is not correct."""
-    text = text_of(options.file)
+    text = options.text
     module = _read(text, options.name, engine)
     if module is None:
         return []
@@ -286,7 +286,7 @@ def run_script(options: Options) -> ScriptRun:
     What it prints goes to standard error, since standard output is for the report.
     """
     require_file(options.file)
-    if "compat" in options.switches:
+    if options.is_compat:
         install()
     launches = Launches()
     missing: list[str] = []

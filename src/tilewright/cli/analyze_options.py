@@ -8,17 +8,10 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from tilewright.analysis.pid_address import AccessProperties
-from tilewright.cli.command_line import CommandLine, Flags, UsageError
+from tilewright.cli.command_line import CommandLine, UsageError, choice, only_for_text, parse
+from tilewright.cli.commands import ANALYZE
 from tilewright.runtime.choice import spec_named
 
-FORMATS = ("text", "json", "html")
-_FLAGS = Flags(
-    with_value=(
-        *("format", "o", "function", "grid", "arg", "buffer", "assume", "may-alias", "check"),
-        *("timeout", "target"),
-    ),
-    switches=("verbose", "json", "noalias", "strict-overflow", "compat", "traceback"),
-)
 _FOR_TEXT = ("grid", "arg", "buffer")
 _TRUTH = {"true": 1, "false": 0}
 _MAX_BITS = 64
@@ -41,15 +34,11 @@ class Options(CommandLine):
 
     @property
     def format(self) -> str:
-        return "json" if "json" in self.switches else self.values.get("format", "text")
-
-    @property
-    def output(self) -> str:
-        return self.values.get("o", "-")
+        return choice(self, ANALYZE, "format", "text")
 
     @property
     def function(self) -> str | None:
-        name = self.values.get("function")
+        name = self.values.get("function", self.kernel)
         return None if name is None else name.removeprefix("@")
 
     @property
@@ -69,45 +58,26 @@ class Options(CommandLine):
         )
 
 
-def parse(arguments: Sequence[str]) -> Options:
-    """Flags stand before a script, whose own arguments follow it, and anywhere around IR text."""
-    options = Options()
-    pending = list(arguments)
-    while pending:
-        argument = pending.pop(0)
-        if argument == "-" or not argument.startswith("-"):
-            if options.file:
-                raise UsageError(f"two input files, '{options.file}' and '{argument}'")
-            options.file = argument
-            if options.is_script:
-                options.script_arguments = pending
-                break
-            continue
-        _apply(options, *_FLAGS.taken(argument, pending))
+def options_of(arguments: Sequence[str]) -> Options:
+    """The command line of ``tilewright analyze``."""
+    line = parse(ANALYZE, arguments)
+    options = Options(**vars(line))
+    for text in line.repeated.get("arg", ()):
+        _add(options.args, "arg", text, _integer)
+    for text in line.repeated.get("buffer", ()):
+        _add(options.buffers, "buffer", text, _size)
+    options.assumptions += line.repeated.get("assume", ())
+    for text in line.repeated.get("may-alias", ()):
+        options.aliases = joined([*options.aliases, _alias(text)])
+    for text in line.repeated.get("check", ()):
+        checks = [check for check in re.split(r"[,\s]+", text) if check]
+        if not checks:
+            raise UsageError("--check: pass a check, for example 'bounds,race', or all")
+        options.checks.extend(checks)
+    if options.is_json:
+        options.values["format"] = "json"
     _check(options)
     return options
-
-
-def _apply(options: Options, name: str, value: str | None) -> None:
-    if value is None:
-        options.switches.add(name)
-        return
-    match name:
-        case "arg":
-            _add(options.args, "arg", value, _integer)
-        case "buffer":
-            _add(options.buffers, "buffer", value, _size)
-        case "assume":
-            options.assumptions.append(value)
-        case "may-alias":
-            options.aliases = joined([*options.aliases, _alias(value)])
-        case "check":
-            checks = [check for check in re.split(r"[,\s]+", value) if check]
-            if not checks:
-                raise UsageError("--check: pass a check, for example 'bounds,race', or all")
-            options.checks.extend(checks)
-        case _:
-            options.values[name] = value
 
 
 def _add(values: dict[str, int], flag: str, text: str, read: _Reader) -> None:
@@ -160,27 +130,14 @@ def joined(groups: Sequence[frozenset[str]]) -> list[frozenset[str]]:
 
 
 def _check(options: Options) -> None:
-    if not options.file:
-        raise UsageError("no FILE; try --help")
-    if options.values.get("format", "text") not in FORMATS:
-        raise UsageError(
-            f"--format: '{options.values['format']}' is not one of {', '.join(FORMATS)}"
-        )
+    _ = options.format
     if "noalias" in options.switches and options.aliases:
         raise UsageError("--noalias and --may-alias are mutually exclusive")
     timeout = options.values.get("timeout")
     if timeout is not None and not re.fullmatch(r"\d{1,6}(\.\d{1,6})?", timeout):
         raise UsageError(f"--timeout: '{timeout}' is not a number of seconds")
     _grid(options.values.get("grid"))
-    given = {"grid": "grid" in options.values, "arg": options.args, "buffer": options.buffers}
-    for name in _FOR_TEXT:
-        if options.is_script and given[name]:
-            raise UsageError(
-                f"--{name} applies to IR text only, not to a Python script: remove it; the script "
-                "launches its kernels with its own grid and arguments"
-            )
-    if not options.is_script and "compat" in options.switches:
-        raise UsageError("--compat applies to Python files only")
+    only_for_text(options, _FOR_TEXT)
     _check_target(options)
 
 

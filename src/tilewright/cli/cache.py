@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilewright.cli.command_line import UsageError
+from tilewright.cli.commands import CACHE
 from tilewright.ir.passes import closest
 from tilewright.targets.store.directory import NAME, open_directory
 from tilewright.targets.store.eviction import Removed, clear
@@ -22,27 +23,6 @@ from tilewright.targets.store.limits import (
 )
 from tilewright.targets.store.listing import DRAFTS, Listing, Stored, list_files
 
-_USAGE = """\
-usage: {program} show [--json]
-       {program} clear [--json]
-
-show    print the cache directory, its limits and its entries by kind
-clear   remove all entries; files that Tilewright did not write stay
-
-Compiled kernels and tuning results are cached in the subdirectory tilewright-cache-v2 of
-$TILEWRIGHT_CACHE_DIR, by default $XDG_CACHE_HOME/tilewright or ~/.cache/tilewright. The least
-recently used entries are removed beyond these limits:
-
-  TILEWRIGHT_CACHE_MB     total size in megabytes (2048; 0 disables the cache)
-  TILEWRIGHT_CACHE_DAYS   days since the last use (90)
-
-Links are not followed. If the directory holds files that Tilewright did not write, only 'clear'
-removes entries.
-
-  --json  print one JSON object
-
-Exit code: 0, or 1 if the cache cannot be read or not all entries could be removed.
-"""
 _ACTIONS = ("show", "clear")
 _DAY = 24 * 60 * 60
 _MAX_NAMES = 8
@@ -72,14 +52,14 @@ class _Seen:
 def run(arguments: Sequence[str], program: str) -> int:
     """Run the command with `arguments`; returns the exit code."""
     if any(argument in ("-h", "--help") for argument in arguments):
-        sys.stdout.write(_USAGE.format(program=program))
+        sys.stdout.write(CACHE.help_text(program))
         return 0
     try:
         action, is_json = _parse(arguments)
         return _show(is_json) if action == "show" else _clear(is_json, program)
     except UsageError as error:
         sys.stderr.write(f"{program}: {error}\n")
-        return 1
+        return 2
 
 
 def _parse(arguments: Sequence[str]) -> tuple[str, bool]:

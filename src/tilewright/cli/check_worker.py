@@ -14,6 +14,7 @@ from typing import Any
 
 from tilewright.cli import execution
 from tilewright.cli.check_parts import Part
+from tilewright.cli.commands import CHECK
 
 _PROGRAM = "tilewright check"
 
@@ -24,7 +25,7 @@ def checked(value: Mapping[str, Any]) -> dict[str, Any]:
     output, errors = io.StringIO(), io.StringIO()
     with _placed(value) as file, redirect_stdout(output), redirect_stderr(errors):
         arguments = [*value["flags"], file, "--", *value["arguments"]]
-        execution.execute(arguments, _PROGRAM, "", checking=True, part=part)
+        execution.execute(CHECK, arguments, _PROGRAM, checking=True, part=part)
     if part.log is None or part.orders is None:
         raise RuntimeError(errors.getvalue().strip() or "the script was not run")
     return {

@@ -8,22 +8,23 @@ source need no compiler of AMD code. Nothing is taken from the cache on disk.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
 from xdsl.dialects.builtin import ModuleOp
 
-from tilewright.cli.command_line import UsageError
-from tilewright.cli.compile_tile import Request, read_module, run_script
+from tilewright.cli.command_line import CommandLine, UsageError
 from tilewright.cli.gpu_programs import (
     Described,
+    Source,
+    Sources,
     TimedPipeline,
     as_json,
-    compiled_calls,
     joined,
     milliseconds,
     numbered,
+    sources_of,
     write_ir,
     writing,
 )
@@ -92,36 +93,20 @@ class _TimedPipeline(TimedPipeline, AmdPipeline):
     """The passes, and the seconds they took."""
 
 
-def compile_file(request: Request, program: str, stage: str | None = None) -> list[Compiled]:
+def compile_file(
+    line: CommandLine, target: str, program: str, stage: str | None = None
+) -> tuple[list[Compiled], Sources]:
     """Compile what a file holds or calls, up to `stage`.
 
     `CompileError` describes what is wrong with a kernel.
     """
-    from tilewright.runtime.tile.targets import checked_target, chip_of
-
-    try:
-        request = replace(request, target=f"hip:{chip_of(checked_target(request.target))}")
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-    if not request.file.endswith(".py"):
-        module, engine = read_module(request)
-        settings = HipSettings(request.target.partition(":")[2])
-        return [_compiled(request.stem, module, settings, 0.0, engine, stage)]
-
-    def compile(name: str, module: ModuleOp, settings: HipSettings, seconds: float) -> Compiled:
-        return _compiled(name, module, settings, seconds, DiagnosticEngine(), stage)
-
-    return compiled_calls(lambda record: run_script(request, program, record), HipSettings, compile)
+    sources = sources_of(line, target, program, HipSettings)
+    return [_compiled(each, stage) for each in sources.found], sources
 
 
-def _compiled(
-    name: str,
-    module: ModuleOp,
-    settings: HipSettings,
-    trace: float,
-    engine: DiagnosticEngine,
-    stage: str | None,
-) -> Compiled:
+def _compiled(source: Source, stage: str | None) -> Compiled:
+    name, module, settings = source.name, source.module, source.settings
+    engine, trace = source.engine, source.seconds
     tile = print_module(module)
     pipeline = _TimedPipeline(**pipeline_options(settings))
     start = perf_counter()

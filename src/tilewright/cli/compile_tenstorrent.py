@@ -8,17 +8,18 @@ kernel, into DIR/NAME for several. Nothing is written unless everything compiles
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.analysis.tensix_cost.plan_cost import tt_cost
-from tilewright.cli.command_line import UsageError
-from tilewright.cli.compile_tile import Request, read_module, run_script
+from tilewright.cli.command_line import CommandLine, UsageError
+from tilewright.cli.gpu_programs import Sources, tiles_of_text
+from tilewright.cli.inputs import NoTiles, launched, on_tiles, read_ir
 from tilewright.dialects.tensix.work import ROLES
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.opt import SPLIT_MARKER
@@ -28,9 +29,6 @@ from tilewright.report.tenstorrent_cost import cost_text
 from tilewright.report.tenstorrent_text import program_text
 from tilewright.targets.tenstorrent.artefact import Artefact, artefact_of
 from tilewright.targets.tenstorrent.choice import Chooser
-
-if TYPE_CHECKING:
-    from tilewright.runtime.tile.kernel import CompiledTileKernel
 
 LONGEST_TIMED_RUN = 500_000
 """Operations of all cores up to which the event-driven run is made."""
@@ -63,37 +61,32 @@ class Compiled:
     """Prices other settings of the same kernel."""
 
 
-def compile_file(request: Request, program: str) -> list[Compiled]:
+def compile_file(line: CommandLine, target: str, program: str) -> tuple[list[Compiled], Sources]:
     """Compile what a file holds or calls; `CompileError` describes what is wrong with a kernel."""
-    from tilewright.runtime.tile.targets import checked_target
-
-    try:
-        request = replace(request, target=checked_target(request.target))
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-    if not request.file.endswith(".py"):
-        return [_text(request)]
-    found: dict[str, Callable[[], Compiled]] = {}
-
-    def record(kernel: CompiledTileKernel, _: float) -> None:
+    if not line.is_script:
+        return [_text(line, target)], Sources(())
+    found: dict[str, tuple[str, ModuleOp, TenstorrentPipeline]] = {}
+    refused: dict[str, NoTiles] = {}
+    for each in launched(line, program, done="compiled", target=target):
+        kernel = on_tiles(each, target)
+        if isinstance(kernel, NoTiles):
+            refused.setdefault(kernel.name, kernel)
+            continue
         own = kernel.tenstorrent
         assert own is not None, "the kernel has a Tenstorrent target"
         module = kernel.prim_func.module.clone()
-        pipeline = own.chosen_pipeline(own.called_with)
-        key = print_module(module) + pipeline.values
-        found.setdefault(key, lambda: _compiled(kernel.name, module, pipeline))
-
-    run_script(request, program, record)
-    return [make() for make in found.values()]
+        pipeline = own.chosen_pipeline(each.values if each.pointers is None else own.called_with)
+        found.setdefault(print_module(module) + pipeline.values, (kernel.name, module, pipeline))
+    return [_compiled(*each) for each in found.values()], Sources((), tuple(refused.values()))
 
 
-def _text(request: Request) -> Compiled:
+def _text(line: CommandLine, target: str) -> Compiled:
     from tilewright.runtime.tile.settings import forced_settings
     from tilewright.runtime.tile.tenstorrent import pipeline_of
 
-    module, _ = read_module(request)
-    pipeline = pipeline_of(request.target, forced_settings())
-    return _compiled(request.stem, module, pipeline)
+    ir = read_ir(line)
+    module = tiles_of_text(ir, target)
+    return _compiled(ir.stem, module, pipeline_of(target, forced_settings()))
 
 
 def _compiled(name: str, module: ModuleOp, pipeline: TenstorrentPipeline) -> Compiled:
@@ -183,3 +176,25 @@ def rows(done: Sequence[Compiled]) -> list[tuple[str, ...]]:
             )
         )
     return found
+
+
+def json_text(done: Sequence[Compiled]) -> str:
+    """The plan of every program, and the files of its kernels, as one list."""
+    entries = [
+        {
+            "name": plan.kernel if each.artefact.following else each.name,
+            "target": f"tenstorrent:{plan.arch}",
+            "cores": len(plan.cores.active),
+            "num_cores": plan.cores.num_cores,
+            "blocks": plan.grid.total_tiles,
+            "strategy": plan.compute.strategy,
+            "l1_bytes": plan.memory.l1_used,
+            "dram_bytes": plan.memory.dram_bytes,
+            "dram_page_reads": plan.traffic.dram_page_reads,
+            "dram_page_writes": plan.traffic.dram_page_writes,
+            "seconds": {"passes": round(each.seconds, 4)},
+        }
+        for each in done
+        for plan in each.artefact.plans
+    ]
+    return json.dumps(entries, indent=2) + "\n"

@@ -19,6 +19,7 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.cli import demo_hip, demo_kernel, demo_tenstorrent, demo_tile, demo_tlx, memory
+from tilewright.cli.commands import DEMO
 from tilewright.dialects import make_context
 from tilewright.ir.diagnostics import DiagnosticEngine, pretty_all, resolve
 from tilewright.ir.passes import Pipeline, parse_pipeline
@@ -33,23 +34,14 @@ _SCRIPT = "attention.py"
 _TILE_SCRIPT = "gemm_relu.py"
 _TLX_SCRIPT = "hopper_gemm_ws.py"
 _TENSTORRENT_SCRIPT = "gemm.py"
-_USAGE = """\
-usage: {program}
-
-A tour on the CPU: IR round trip, passes, memory map, then kernels of tl, T and tlx, each run,
-checked, and reported once an access or a barrier is broken, a T kernel on a model of a
-Tenstorrent core grid, and one compiled for AMD GPUs. Takes no arguments.
-
-Exit code: 0, or 1 if anything that it shows does not hold.
-"""
 
 
 def run(arguments: Sequence[str], program: str) -> int:
     """Run the demonstration; returns 0 if everything it shows holds."""
     if arguments:
         wants_help = arguments[0] in ("-h", "--help")
-        (sys.stdout if wants_help else sys.stderr).write(_USAGE.format(program=program))
-        return 0 if wants_help else 1
+        (sys.stdout if wants_help else sys.stderr).write(DEMO.help_text(program))
+        return 0 if wants_help else 2
     text = files("tilewright.cli").joinpath("data", _KERNEL).read_text()
     same = _show_round_trip(text)
     _show_passes(text)

@@ -18,7 +18,6 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.cli.demo_faults import shows_fault
-from tilewright.cli.memory_tiles import shared_memory_maps
 from tilewright.dialects.nv import MBarrierWaitOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pipeline, parse_pipeline
@@ -29,6 +28,7 @@ from tilewright.memory import target_named
 from tilewright.passes import PASSES
 from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.report import memory_text
+from tilewright.runtime.memory_maps.tiles import shared_memory_maps
 from tilewright.targets.cuda.emit.kernel import emit_kernel, kernels_of
 from tilewright.targets.numpy.api import Buffer
 from tilewright.targets.numpy.tile import TileOptions, compile_tile_module

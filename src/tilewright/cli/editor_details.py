@@ -26,10 +26,8 @@ from typing import Any
 from tilewright.analysis.pid_address import AnalysisError, MemoryOp
 from tilewright.analysis.pid_address.checks import ALL_CHECKS, run_checks
 from tilewright.cli.analyze_inputs import read_text
-from tilewright.cli.analyze_options import parse
+from tilewright.cli.analyze_options import options_of
 from tilewright.cli.command_line import UsageError
-from tilewright.cli.memory_plans import Unlimited, allocations
-from tilewright.cli.memory_tiles import has_tile_kernels, shared_memory_maps
 from tilewright.cli.studio_run import CheckedRun, addresses, checked_run
 from tilewright.dialects import make_context
 from tilewright.ir.diagnostics import CompileError, Diagnostic, DiagnosticEngine, SourcePosition
@@ -38,6 +36,8 @@ from tilewright.ir.verify import verify
 from tilewright.memory.map import MemoryMap, RegionMap, Row, memory_maps
 from tilewright.report.address_document import Document, accesses_of
 from tilewright.runtime.addresses import named_module
+from tilewright.runtime.memory_maps.plans import Unlimited, allocations
+from tilewright.runtime.memory_maps.tiles import has_tile_kernels, shared_memory_maps
 
 _SCHEDULES = 4
 _FOREIGN = re.compile(r"^\s*(?:import|from)\s+(?:triton|tilelang)\b", re.MULTILINE)
@@ -131,7 +131,7 @@ def _of_text(file: str) -> dict[str, list[Entry]]:
         return _details(list(map(_diagnostic, engine.diagnostics)), [], [])
     accesses: list[Entry] = []
     try:
-        for each in read_text(parse([file]), DiagnosticEngine()):
+        for each in read_text(options_of([file]), DiagnosticEngine()):
             report = each.report()
             accesses += _accesses(Document(report, run_checks(report, ALL_CHECKS)))
     except (AnalysisError, UsageError):

@@ -9,21 +9,27 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.cli.command_line import (
+    WRONG_INPUT,
     CommandLine,
-    Flags,
+    Ended,
     UsageError,
+    ended,
+    integer,
+    only_for_text,
+    parse,
     require_file,
-    text_of,
     three,
     wants_colour,
 )
-from tilewright.cli.launches import LaunchLog, counted, logged
+from tilewright.cli.json_text import described_diagnostic, write_json
+from tilewright.cli.launches import CHECKS, LaunchLog, counted, logged, warning_about_storage
+from tilewright.cli.options import Command
 from tilewright.cli.outputs import write_whole
 from tilewright.cli.script_errors import (
     FOREIGN,
@@ -33,7 +39,6 @@ from tilewright.cli.script_errors import (
     show_error,
     speaks_for_itself,
 )
-from tilewright.cli.tenstorrent import FLAGS as TENSTORRENT_FLAGS
 from tilewright.cli.tenstorrent import TenstorrentRuns, is_after_script, tenstorrent_target
 from tilewright.cli.thread_target import summary, thread_target
 from tilewright.compat import install
@@ -41,7 +46,6 @@ from tilewright.compat.script import exit_code, run_file, show
 from tilewright.ir.diagnostics import (
     CompileError,
     Diagnostic,
-    DiagnosticEngine,
     Severity,
     pretty_all,
 )
@@ -49,109 +53,34 @@ from tilewright.runtime.options import current_run_options, running
 from tilewright.runtime.tile.fresh import watching
 from tilewright.runtime.tile.settings import changed
 from tilewright.targets.numpy.api import NumpyFault, RunReport
+from tilewright.targets.numpy.tasks.ordering import OrderingLog
 
 if TYPE_CHECKING:
     from tilewright.cli.check_parts import Part
-    from tilewright.targets.numpy.tasks.ordering import OrderingLog
 
-_FLAGS = Flags(
-    with_value=(
-        *(
-            "arg",
-            "args",
-            "batch",
-            "grid",
-            "kernel",
-            "out",
-            "sarif",
-            "schedules",
-            "seed",
-            "timeline",
-        ),
-        *("cluster", "jobs", "log"),
-        *TENSTORRENT_FLAGS,
-    ),
-    switches=("allow-unread", "compat", "stats", "traceback"),
-)
-_AFTER_SCRIPT = ("allow-unread", "cluster", "jobs", "log", "sarif", "schedules", "timeline")
-"""Flags that are also accepted directly after a script; `--` ends them."""
-_FOR_TEXT = ("arg", "args", "grid", "kernel", "out", "seed")
+_FOR_TEXT = ("arg", "args", "grid", "out", "seed")
 _CHECKED_SCHEDULES = 4
 """How many orders of events `check` tries in a kernel of `T` that leaves them open."""
 
 
-@dataclass
-class _CommandLine(CommandLine):
-    arguments: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-
-
-def _parse(arguments: Sequence[str]) -> _CommandLine:
+def _parse(command: Command, arguments: Sequence[str]) -> CommandLine:
     """Flags stand before a script, whose own arguments follow it, and anywhere around IR text."""
-    line = _CommandLine()
-    pending = list(arguments)
-    while pending:
-        if line.is_script and not _is_after_script(pending, line):
-            line.script_arguments = pending[1:] if pending[0] == "--" else pending
-            break
-        argument = pending.pop(0)
-        if argument == "-" or not argument.startswith("-"):
-            if line.file:
-                raise UsageError(f"two input files, '{line.file}' and '{argument}'")
-            line.file = argument
-            continue
-        _apply(line, *_FLAGS.taken(argument, pending))
-    if not line.file:
-        raise UsageError("no FILE; try --help")
-    _check_kind(line)
+    line = parse(command, arguments, is_after_script=is_after_script)
+    for text in line.repeated.get("arg", ()):
+        target, separator, spec = text.partition("=")
+        if not separator or not target or not spec:
+            raise UsageError(f"'--arg {text}': expected NAME=SPEC, for example x_ptr=f32[1024]")
+    only_for_text(line, _FOR_TEXT)
     return line
 
 
-def _is_after_script(pending: Sequence[str], line: CommandLine) -> bool:
-    """Whether an argument right after a script is meant for the run, not for the script."""
-    argument = pending[0]
-    if not argument.startswith("--"):
-        return False
-    name, separator, value = argument[2:].partition("=")
-    if not separator:
-        value = pending[1] if len(pending) > 1 else ""
-    return name in _AFTER_SCRIPT or is_after_script(name, value, line)
+def _arguments(line: CommandLine) -> tuple[tuple[str, str], ...]:
+    """Name and SPEC of each ``--arg``."""
+    parts = [text.partition("=") for text in line.repeated.get("arg", ())]
+    return tuple((name.removeprefix("%"), spec) for name, _, spec in parts)
 
 
-def _apply(line: _CommandLine, name: str, value: str | None) -> None:
-    if value is None:
-        line.switches.add(name)
-    elif name == "arg":
-        target, separator, spec = value.partition("=")
-        if not separator or not target or not spec:
-            raise UsageError(f"'--arg {value}': expected NAME=SPEC, for example x_ptr=f32[1024]")
-        line.arguments.append((target.removeprefix("%"), spec))
-    else:
-        line.values[name] = value
-
-
-def _check_kind(line: _CommandLine) -> None:
-    if not line.is_script and "compat" in line.switches:
-        raise UsageError("--compat applies to Python files only")
-    for_text = [
-        name for name in _FOR_TEXT if name in line.values or (name == "arg" and line.arguments)
-    ]
-    if line.is_script and for_text:
-        raise UsageError(
-            f"--{for_text[0]} applies to IR text only, not to a Python script: remove it; the "
-            "script launches its kernels with its own grid and arguments"
-        )
-
-
-def _integer(line: _CommandLine, name: str, minimum: int) -> int | None:
-    text = line.values.get(name)
-    if text is None:
-        return None
-    if not text.isdigit() or int(text) < minimum:
-        raise UsageError(f"--{name}: '{text}' is not an integer >= {minimum}")
-    return int(text)
-
-
-def _grid(line: _CommandLine) -> tuple[int, int, int] | None:
+def _grid(line: CommandLine) -> tuple[int, int, int] | None:
     text = line.values.get("grid")
     return None if text is None else three("grid", text, minimum=0)
 
@@ -164,77 +93,79 @@ def _check_environment() -> None:
 
 
 def execute(
-    arguments: Sequence[str], program: str, usage: str, *, checking: bool, part: Part | None = None
+    command: Command,
+    arguments: Sequence[str],
+    program: str,
+    *,
+    checking: bool,
+    part: Part | None = None,
 ) -> int:
     """Run the command with `arguments`; returns the exit code.
 
     A `part` is some of the schedules, of which other processes run the others.
     """
-    script = next((index for index, each in enumerate(arguments) if each.endswith(".py")), None)
-    if any(argument in ("-h", "--help", "-help") for argument in arguments[:script]):
-        sys.stdout.write(usage.format(program=program))
-        return 0
+    return ended(
+        command,
+        arguments,
+        program,
+        lambda: _execute(_parse(command, arguments), program, checking=checking, part=part),
+    )
+
+
+def _execute(line: CommandLine, program: str, *, checking: bool, part: Part | None) -> int:
     log = LaunchLog()
-    try:
-        line = _parse(arguments)
-        batch = _integer(line, "batch", 1)
-        _check_environment()
-        changes: dict[str, Any] = {} if batch is None else {"batch": batch}
-        if checking:
-            changes = {
-                **changes,
-                "check_bounds": True,
-                "check_races": True,
-                "check_uninitialised": True,
-                "debug": True,
-            }
-        orders = _ordering(line, checking)
-        if orders is not None:
-            changes["recorder"] = orders.recorder
-        schedules = _integer(line, "schedules", 1) or (_CHECKED_SCHEDULES if checking else 1)
-        if checking and part is None:
-            part = _spread(line, schedules)
-        tiles: dict[str, Any] = {"schedules": schedules}
-        if part is not None:
-            tiles["seeds"] = part.seeds
-            log.schedules_elsewhere = part.schedules - 1
-        changes |= tiles
-        if checking:
-            tiles["check_capacity"] = True
-        watch = watching() if checking else nullcontext()
-        with (
-            running(**changes),
-            changed(**tiles),
-            logged(log),
-            watch as fresh,
-            tenstorrent_target(line) as runs,
-            thread_target(line, compare=checking) as threads,
-            nullcontext() if checking else _executing(line),
-        ):
-            code = _run_script(line, log) if line.is_script else _run_text(line, log)
-        _report(runs, code, program)
-        has_failed = bool(code) or log.fault is not None
-        if part is not None:
-            part.log, part.orders, part.has_failed = log, orders, has_failed
-            if orders is not None and not has_failed:
-                part.merge(log, orders)
-            if threads is not None:
-                threads.count_schedules(part.schedules)
-        for text, is_right in summary(
-            threads, line.values.get("target", ""), has_failed=has_failed
-        ):
-            sys.stdout.flush()
-            sys.stderr.write(f"{program}: {text}\n")
-            code = code if is_right else code or 1
-            if part is not None and not is_right:
-                part.has_failed = True
-    except UsageError as error:
-        sys.stderr.write(f"{program}: {error}\n")
-        return 1
+    batch = integer(line, "batch", 1)
+    _check_environment()
+    changes: dict[str, Any] = {} if batch is None else {"batch": batch}
+    if checking:
+        changes |= CHECKS
+    orders = OrderingLog("timeline" in line.values) if checking else None
+    if orders is not None:
+        changes["recorder"] = orders.recorder
+    schedules = integer(line, "schedules", 1) or (_CHECKED_SCHEDULES if checking else 1)
+    if checking and part is None:
+        part = _spread(line, schedules)
+    tiles: dict[str, Any] = {"schedules": schedules}
+    if part is not None:
+        tiles["seeds"] = part.seeds
+        log.schedules_elsewhere = part.schedules - 1
+    changes |= tiles
+    if checking:
+        tiles["check_capacity"] = True
+    watch = watching() if checking else nullcontext()
+    with (
+        running(**changes),
+        changed(**tiles),
+        warning_about_storage(log) if checking else nullcontext(),
+        logged(log, line.kernel),
+        watch as fresh,
+        tenstorrent_target(line) as runs,
+        thread_target(line, compare=checking) as threads,
+        nullcontext() if checking else _executing(line),
+        redirect_stdout(sys.stderr) if line.is_json and line.is_script else nullcontext(),
+    ):
+        code = _run_script(line, log) if line.is_script else _run_text(line, log)
+    _require_kernel(line, log, code)
+    _report(runs, code, program)
+    has_failed = bool(code) or log.fault is not None
+    if part is not None:
+        part.log, part.orders, part.has_failed = log, orders, has_failed
+        if orders is not None and not has_failed:
+            part.merge(log, orders)
+        if threads is not None:
+            threads.count_schedules(part.schedules)
+    for text, is_right in summary(threads, line.values.get("target", ""), has_failed=has_failed):
+        sys.stdout.flush()
+        sys.stderr.write(f"{program}: {text}\n")
+        code = code if is_right else code or 1
+        if part is not None and not is_right:
+            part.has_failed = True
     sys.stdout.flush()
     if "stats" in line.switches and log.kernels:
         sys.stderr.write(f"{program}: {log.counts()}\n{log.table()}")
     if orders is None:
+        if line.is_json and (line.is_script or code):
+            write_json({"exit_code": code, **log.described()})
         return code
     reports = [] if log.fault is not None else _unread(orders, line, log)
     if fresh is not None and log.fault is None:
@@ -242,26 +173,37 @@ def execute(
         reports += unwritten
         if part is not None:
             part.has_failed = part.has_failed or bool(unwritten)
-    try:
-        _draw(orders, line.values.get("timeline"), program)
-    except UsageError as error:
-        sys.stderr.write(f"{program}: {error}\n")
-        code = code or 1
-    for text in (*orders.not_analysed, *log.not_analysed):
+    is_drawn = _draw(orders, line.values.get("timeline"), program)
+    not_analysed = [*orders.not_analysed, *log.not_analysed]
+    for text in not_analysed:
         sys.stderr.write(f"{program}: not analysed: {text}\n")
-    code = _verdict(log, code, program, reports)
+    code = _verdict(log, code, program, reports) or int(not is_drawn) * WRONG_INPUT
     if "sarif" in line.values:
-        code = _write_sarif(line, log, reports, code, program) or code
+        _write_sarif(line, log, reports, code, program)
     for text in part.failures if part is not None and not part.has_failed else ():
         sys.stderr.write(f"{program}: reported by another process, not repeated here: {text}\n")
         code = code or 1
+    if line.is_json:
+        found = [*log.errors, *log.faults, *reports, *log.warnings]
+        described = [described_diagnostic(each) for each in found]
+        shown = {"exit_code": code, **log.described(), "reported": described}
+        write_json({**shown, "not_analysed": not_analysed})
     return code
 
 
+def _require_kernel(line: CommandLine, log: LaunchLog, code: int) -> None:
+    """Refuse a chosen kernel that a script did not launch."""
+    if code or line.kernel is None or not line.is_script or line.kernel in log.launched:
+        return
+    names = list(log.launched)
+    known = f"it launched {', '.join(names)}" if names else "it launched none"
+    raise UsageError(f"{line.file} launched no kernel '{line.kernel}'; {known}")
+
+
 def _write_sarif(
-    line: _CommandLine, log: LaunchLog, reports: Sequence[Diagnostic], code: int, program: str
-) -> int:
-    """Write everything that was reported; 1 if that fails."""
+    line: CommandLine, log: LaunchLog, reports: Sequence[Diagnostic], code: int, program: str
+) -> None:
+    """Write everything that was reported."""
     from tilewright import __version__
     from tilewright.report.sarif import sarif_text
 
@@ -278,9 +220,7 @@ def _write_sarif(
     try:
         write_whole(path, text)
     except OSError as error:
-        sys.stderr.write(f"{program}: cannot write '{path}': {error.strerror}\n")
-        return 1
-    return 0
+        raise UsageError(f"cannot write '{path}': {error.strerror}") from None
 
 
 def _spread(line: CommandLine, schedules: int) -> Part | None:
@@ -320,7 +260,7 @@ def _report(runs: TenstorrentRuns | None, code: int, program: str) -> None:
         sys.stderr.write(f"{program}: {path}: {title}\n")
 
 
-def _unread(orders: OrderingLog, line: _CommandLine, log: LaunchLog) -> list[Diagnostic]:
+def _unread(orders: OrderingLog, line: CommandLine, log: LaunchLog) -> list[Diagnostic]:
     """Report buffers that no task reads; as warnings with --allow-unread."""
     if "allow-unread" not in line.switches:
         return orders.unread()
@@ -328,35 +268,23 @@ def _unread(orders: OrderingLog, line: _CommandLine, log: LaunchLog) -> list[Dia
     return []
 
 
-def _ordering(line: _CommandLine, checking: bool) -> OrderingLog | None:
-    """What follows the order of events in kernels with tasks."""
-    wants_timeline = "timeline" in line.values
-    if not checking and "sarif" in line.values:
-        raise UsageError("--sarif applies to 'tilewright check' only")
-    if not checking and "allow-unread" in line.switches:
-        raise UsageError("--allow-unread applies to 'tilewright check' only")
-    if not checking:
-        if wants_timeline:
-            raise UsageError("--timeline applies to 'tilewright check' only")
-        return None
-    # Loads the runtime of tasks, which a plain run may do without.
-    from tilewright.targets.numpy.tasks.ordering import OrderingLog
-
-    return OrderingLog(wants_timeline)
-
-
-def _draw(orders: OrderingLog, path: str | None, program: str) -> None:
+def _draw(orders: OrderingLog, path: str | None, program: str) -> bool:
+    """Draw the timeline, if one is requested; what prevents that is reported."""
     if path is None:
-        return
+        return True
     if orders.timeline is None:
-        raise UsageError("--timeline: no kernel with tasks ran, so there is nothing to draw")
+        problem = "--timeline: no kernel with tasks ran, so there is nothing to draw"
+        sys.stderr.write(f"{program}: {problem}\n")
+        return False
     from tilewright.report.task_timeline import timeline_html
 
     try:
         write_whole(path, timeline_html(orders.timeline))
     except OSError as error:
-        raise UsageError(f"cannot write '{path}': {error.strerror}") from None
+        sys.stderr.write(f"{program}: cannot write '{path}': {error.strerror}\n")
+        return False
     sys.stderr.write(f"{program}: {path}: {orders.timeline.title}\n")
+    return True
 
 
 def _verdict(log: LaunchLog, code: int, program: str, reports: Sequence[Diagnostic] = ()) -> int:
@@ -384,9 +312,9 @@ def _verdict(log: LaunchLog, code: int, program: str, reports: Sequence[Diagnost
     return 1 if reports else 0
 
 
-def _run_script(line: _CommandLine, log: LaunchLog) -> int:
+def _run_script(line: CommandLine, log: LaunchLog) -> int:
     require_file(line.file)
-    if "compat" in line.switches:
+    if line.is_compat:
         install()
     missing: list[str] = []
     code = exit_code(lambda: _guarded_script(line, missing, log))
@@ -395,10 +323,10 @@ def _run_script(line: _CommandLine, log: LaunchLog) -> int:
     return code
 
 
-def _guarded_script(line: _CommandLine, missing: list[str], log: LaunchLog) -> None:
+def _guarded_script(line: CommandLine, missing: list[str], log: LaunchLog) -> None:
     """Run the script; a package that it lacks is added to `missing`."""
     loaded = [name for name in FOREIGN if name in sys.modules]
-    has_compat = "compat" not in line.switches
+    has_compat = not line.is_compat
     try:
         run_file(line.file, line.script_arguments)
     except Exception as error:
@@ -423,23 +351,34 @@ def _guarded_script(line: _CommandLine, missing: list[str], log: LaunchLog) -> N
         raise
 
 
-def _run_text(line: _CommandLine, log: LaunchLog) -> int:
+def _run_text(line: CommandLine, log: LaunchLog) -> int:
     # Scripts do without; the ops of every dialect are loaded for the parser.
+    from tilewright.cli.inputs import Level, read_ir
     from tilewright.cli.ir_arguments import ArgumentError
     from tilewright.cli.ir_run import IrRun, run_text
 
     settings = IrRun(
         grid=_grid(line),
-        kernel=line.values.get("kernel"),
-        arguments=tuple(line.arguments),
+        kernel=line.kernel,
+        arguments=_arguments(line),
         arguments_file=line.values.get("args"),
         output=line.values.get("out"),
-        seed=_integer(line, "seed", 0) or 0,
+        seed=integer(line, "seed", 0) or 0,
+        is_json=line.is_json,
     )
-    engine = DiagnosticEngine()
-    options = replace(current_run_options(), sources=engine.sources)
     try:
-        done = run_text(text_of(line.file), line.name, settings, options, engine)
+        ir = read_ir(line)
+    except Ended as error:
+        log.errors.extend(error.diagnostics)
+        return error.code
+    if ir.level is Level.THREADS:
+        raise UsageError(
+            f"{ir.name} has kernels of threads, which run with the kernel they were made from: "
+            f"pass --target cuda:sm_90a with its script"
+        )
+    options = replace(current_run_options(), sources=ir.engine.sources)
+    try:
+        kernel, report = run_text(ir, settings, options)
     except ArgumentError as error:
         raise UsageError(str(error)) from None
     except (CompileError, NumpyFault) as error:
@@ -451,12 +390,6 @@ def _run_text(line: _CommandLine, log: LaunchLog) -> int:
         else:
             sys.stderr.write(f"{error}\n")
         return 1
-    if done is None:
-        log.errors.extend(engine.diagnostics)
-        sys.stderr.write(pretty_all(engine.diagnostics, engine.sources, colour=wants_colour()))
-        sys.stderr.write("\n")
-        return 1
-    kernel, report = done
     if isinstance(report, RunReport):
         log.add(kernel, report)
     else:

@@ -12,20 +12,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from textwrap import fill, indent
 
+from tilewright.cli.commands import EXPLAIN
 from tilewright.ir.codes.entry import CodeEntry
 from tilewright.ir.codes.registry import CODES, SECTIONS
 
-_USAGE = """\
-usage: {program} CODE... [--json]
-       {program} --list [--json]
-
-Explains diagnostic codes: meaning, example and fix. A code is written TW2023, tw2023 or 2023.
-
-  --list  list all codes with their titles
-  --json  print JSON: an object for each code
-
-Exit code: 0, or 1 if there is no such code.
-"""
 _OPTIONS = ("--list", "--json")
 _CODE = re.compile(r"(?:TW)?(\d{1,6})", re.IGNORECASE)
 _WIDTH = 88
@@ -35,7 +25,7 @@ _NEAREST = 3
 def run(arguments: Sequence[str], program: str) -> int:
     """Run the command; returns the exit code."""
     if any(argument in ("-h", "--help") for argument in arguments):
-        sys.stdout.write(_USAGE.format(program=program))
+        sys.stdout.write(EXPLAIN.help_text(program))
         return 0
     options = [each for each in arguments if each.startswith("-")]
     names = [each for each in arguments if not each.startswith("-")]
@@ -50,7 +40,7 @@ def run(arguments: Sequence[str], program: str) -> int:
         errors = [_unknown(each) for each in names if _find(each) is None]
     if errors:
         sys.stderr.write("".join(f"{program}: {each}\n" for each in errors))
-        return 1
+        return 2
     found = [entry for each in names if (entry := _find(each)) is not None]
     if "--json" in options:
         shown = json.dumps([asdict(each) for each in found or CODES.values()], indent=2)

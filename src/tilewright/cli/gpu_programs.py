@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -15,17 +16,25 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from xdsl.dialects.builtin import ModuleOp
 
-from tilewright.cli.command_line import UsageError
-from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.cli.command_line import (
+    DONE,
+    WRONG_KERNEL,
+    CommandLine,
+    Ended,
+    UsageError,
+    show_diagnostics,
+)
+from tilewright.cli.inputs import IrText, Level, NoTiles, launched, on_tiles, read_ir, text_on_tiles
+from tilewright.cli.storage_warnings import storage_warnings
+from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine
 from tilewright.ir.opt import SPLIT_MARKER
 from tilewright.ir.passes import Pass
 from tilewright.ir.text import print_module
+from tilewright.runtime.tile.targets import arch_of, chip_of
 from tilewright.targets.host.steps import Operand, Step
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
-
-    from tilewright.runtime.tile.kernel import CompiledTileKernel
 
 IR_STAGES = ("tile", "thread")
 _GRID = 3
@@ -39,7 +48,6 @@ class Named(Protocol):
 
 
 C = TypeVar("C", bound=Named)
-S = TypeVar("S")
 
 
 @dataclass(frozen=True)
@@ -54,29 +62,100 @@ class TimedPipeline(Pass):
         self.seconds.append(perf_counter() - start)
 
 
-def compiled_calls(
-    run: Callable[[Callable[[CompiledTileKernel, float], None]], None],
-    kind: type[S],
-    compile: Callable[[str, ModuleOp, S, float], C],
-) -> list[C]:
-    """What a script calls, each function once for its IR and settings.
+@dataclass(frozen=True)
+class Source:
+    """What is to be compiled: a function on tiles of a file or of a script."""
 
-    `compile` gets the name, IR and settings of a function, and the seconds of its tracing.
+    name: str
+    module: ModuleOp
+    settings: Any
+    """Those of the target, as the kernel requests them."""
+    engine: DiagnosticEngine
+    seconds: float = 0.0
+    """That tracing took."""
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What a command line has compiled."""
+
+    found: tuple[Source, ...]
+    """Each function once for its IR and settings."""
+    refused: tuple[NoTiles, ...] = ()
+    """Kernels without a form on tiles."""
+    warnings: tuple[Diagnostic, ...] = ()
+    """About kernels as they were written on pointers."""
+
+    def show_rest(self) -> int:
+        """Print warnings, and why kernels have no form on tiles; the exit code."""
+        show_diagnostics(self.warnings, DiagnosticEngine())
+        for each in self.refused:
+            show_diagnostics(each.reasons, DiagnosticEngine())
+        return WRONG_KERNEL if self.refused else DONE
+
+
+def sources_of(
+    line: CommandLine,
+    target: str,
+    program: str,
+    settings_for: Callable[[str], Any],
+    *,
+    done: str = "compiled",
+) -> Sources:
+    """The functions on tiles that a command line means, for a GPU.
+
+    `settings_for` are those of IR text, for an architecture.
     """
-    found: dict[tuple[str, S], Callable[[], C]] = {}
-
-    def record(kernel: CompiledTileKernel, seconds: float) -> None:
-        module = kernel.prim_func.module.clone()
-        gpu = kernel.gpu
-        assert gpu is not None and isinstance(gpu.settings, kind), "the target decides"
-        settings = gpu.settings
+    if not line.is_script:
+        return _of_text(line, target, settings_for)
+    found: dict[tuple[str, Any], Source] = {}
+    refused: dict[str, NoTiles] = {}
+    warnings: dict[Diagnostic, None] = {}
+    for each in launched(line, program, done=done, target=target):
+        start = perf_counter()
+        kernel = on_tiles(each, target)
+        if isinstance(kernel, NoTiles):
+            refused.setdefault(kernel.name, kernel)
+            continue
+        seconds = each.seconds or perf_counter() - start
+        if each.pointers is not None:
+            warnings.update(dict.fromkeys(storage_warnings(each.pointers)))
+        assert kernel.gpu is not None, "the target is a GPU"
+        module, settings = kernel.prim_func.module, kernel.gpu.settings
         found.setdefault(
             (print_module(module), settings),
-            lambda: compile(kernel.name, module, settings, seconds),
+            Source(kernel.name, module.clone(), settings, DiagnosticEngine(), seconds),
         )
+    return Sources(tuple(found.values()), tuple(refused.values()), tuple(warnings))
 
-    run(record)
-    return [each() for each in found.values()]
+
+def _of_text(line: CommandLine, target: str, settings_for: Callable[[str], Any]) -> Sources:
+    ir = read_ir(line)
+    module = tiles_of_text(ir, target)
+    arch = chip_of(target) if target.startswith("hip") else arch_of(target, module)
+    return Sources((Source(ir.stem, module, settings_for(arch), ir.engine),))
+
+
+def tiles_of_text(ir: IrText, target: str) -> ModuleOp:
+    """IR text on tiles, or raised to them.
+
+    Raises:
+        Ended: if it has no form on tiles, with the reasons; they are reported.
+        UsageError: if it has no kernels, or those of threads.
+    """
+    if not ir.kernels:
+        raise UsageError(f"{ir.name} has no kernel")
+    if ir.level is Level.THREADS:
+        raise UsageError(
+            f"{ir.name} is IR at the level of threads, after the passes for a GPU: pass kernels on "
+            "pointers or tiles"
+        )
+    module = text_on_tiles(ir)
+    if isinstance(module, NoTiles):
+        show_diagnostics(module.reasons, ir.engine)
+        sys.stderr.write(f"{ir.name}: {module.name} cannot be compiled for {target}: {module}\n")
+        raise Ended(WRONG_KERNEL)
+    return module
 
 
 # -- texts and files -------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ raised from pointers take it as arguments, which are filled in.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from zipfile import BadZipFile
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
+from tilewright.cli.inputs import IrText, kernels_of
 from tilewright.cli.ir_arguments import (
     ArgumentError,
     Formal,
@@ -26,17 +28,9 @@ from tilewright.cli.ir_arguments import (
     parse_spec,
     value_of,
 )
-from tilewright.dialects import make_context
 from tilewright.dialects.func import FuncOp as TileFuncOp
 from tilewright.dialects.functions import FunctionOp
-from tilewright.dialects.tile import KernelOp
-from tilewright.dialects.tt.functions import FuncOp
 from tilewright.dialects.tt.program import GetProgramIdOp
-from tilewright.ir.diagnostics import DiagnosticEngine
-from tilewright.ir.passes import closest
-from tilewright.ir.text import parse_source
-from tilewright.ir.traversal import walk
-from tilewright.ir.verify import verify
 from tilewright.passes.raising.function import GRID
 from tilewright.runtime.tile.options import current_tile_options
 from tilewright.targets.numpy.api import Array, Grid, RunOptions, RunReport
@@ -55,16 +49,15 @@ class IrRun:
     arguments_file: str | None = None
     output: str | None = None
     seed: int = 0
+    is_json: bool = False
+    """Whether the arrays are described as JSON."""
 
 
 def run_text(
-    text: str, name: str, settings: IrRun, options: RunOptions, engine: DiagnosticEngine
-) -> tuple[str, RunReport | TileReport] | None:
-    """Run the kernel in `text`; None, with errors in `engine`, if it is no valid IR."""
-    source = parse_source(make_context(), text, name, engine)
-    if source is None or not verify(source.module, engine):
-        return None
-    module = source.module
+    ir: IrText, settings: IrRun, options: RunOptions
+) -> tuple[str, RunReport | TileReport]:
+    """Run the kernel of a file; its name, and what happened."""
+    module, engine = ir.module, ir.engine
     function = chosen_kernel(module, settings.kernel)
     kernel = function.sym_name.data
     formals = formals_of(function)
@@ -85,6 +78,11 @@ def run_text(
         report = compiled.launch(settings.grid or (1, 1, 1), arguments, options)
     if settings.output is not None:
         save(settings.output, {name: values[name] for name in before})
+    elif settings.is_json:
+        rows = _rows(arrays, before, values)
+        sys.stdout.write(
+            json.dumps([{"name": a, "type": b, "change": c} for a, b, c in rows], indent=2) + "\n"
+        )
     else:
         sys.stdout.write(_changes(arrays, before, values))
     return kernel, report
@@ -101,27 +99,13 @@ def _add_grid(formals: Sequence[Formal], values: dict[str, Any], settings: IrRun
 
 def chosen_kernel(module: ModuleOp, name: str | None) -> FunctionOp:
     """The kernel called `name`, or the only one."""
-    kernels = [
-        op
-        for op in module.ops
-        if isinstance(op, FunctionOp) and not op.is_declaration and _is_kernel(op)
-    ]
+    kernels = kernels_of(module)
     if not kernels:
         raise ArgumentError("no public function (tt.func) with a body, and none with a tile.kernel")
     names = [kernel.sym_name.data for kernel in kernels]
     if name is None and len(kernels) > 1:
         raise ArgumentError(f"several kernels: {', '.join(names)}; pass --kernel NAME")
-    if name is not None and name not in names:
-        close = closest(name, names)
-        hint = f"did you mean '{close}'?" if close else f"expected one of {', '.join(names)}"
-        raise ArgumentError(f"no kernel '{name}'; {hint}")
     return kernels[0 if name is None else names.index(name)]
-
-
-def _is_kernel(function: FunctionOp) -> bool:
-    if isinstance(function, FuncOp):
-        return function.is_public
-    return any(isinstance(op, KernelOp) for op in walk(function))
 
 
 def _values(formals: Sequence[Formal], settings: IrRun) -> dict[str, Any]:
@@ -165,7 +149,15 @@ def save(file: str, arrays: dict[str, Array]) -> None:
 
 def _changes(arrays: Sequence[Formal], before: dict[str, Array], after: dict[str, Array]) -> str:
     """One line for every array: what it is, how much of it was written, what it holds."""
-    rows = [
+    rows = _rows(arrays, before, after)
+    names, types = (max((len(row[column]) for row in rows), default=0) for column in (0, 1))
+    return "".join(f"{name:{names}}  {type:{types}}  {change}\n" for name, type, change in rows)
+
+
+def _rows(
+    arrays: Sequence[Formal], before: dict[str, Array], after: dict[str, Array]
+) -> list[tuple[str, str, str]]:
+    return [
         (
             formal.name,
             f"{formal.element.name}[{','.join(map(str, after[formal.name].shape))}]",
@@ -173,8 +165,6 @@ def _changes(arrays: Sequence[Formal], before: dict[str, Array], after: dict[str
         )
         for formal in arrays
     ]
-    names, types = (max((len(row[column]) for row in rows), default=0) for column in (0, 1))
-    return "".join(f"{name:{names}}  {type:{types}}  {change}\n" for name, type, change in rows)
 
 
 def _change(old: Array, new: Array) -> str:

@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from tilewright.cli.languages import has_specs, is_tlx
 from tilewright.ir.diagnostics import Diagnostic
+from tilewright.runtime.options import running
 from tilewright.runtime.pointer.compiled import CompiledKernel, Grid, Launch, launches_to
-from tilewright.runtime.tile.settings import observed_by
+from tilewright.runtime.tile.settings import changed, observed_by
 from tilewright.targets.numpy.api import NumpyFault, RunReport
 
 if TYPE_CHECKING:
@@ -59,6 +61,13 @@ class LaunchLog:
     """Schedules that were run in other processes, whose blocks are counted as these."""
     not_analysed: list[str] = field(default_factory=list[str])
     """What the checks of `T` kernels could not follow, and why; each once."""
+    launched: dict[str, str] = field(default_factory=dict[str, str])
+    """The language of every kernel that was launched, logged or not."""
+
+    def note(self, kernel: CompiledKernel) -> None:
+        """Take down what a kernel is written in."""
+        if kernel.name not in self.launched:
+            self.launched[kernel.name] = "tlx" if is_tlx(kernel.module) else "tl"
 
     @property
     def launches(self) -> int:
@@ -103,6 +112,26 @@ class LaunchLog:
             f"{counted(self.launches, 'launch')} of {kernels}, {counted(self.programs, 'program')}"
         )
 
+    def described(self) -> dict[str, Any]:
+        """The same and more, for JSON."""
+        return {
+            "launches": self.launches,
+            "programs": self.programs,
+            "kernels": [
+                {
+                    "name": name,
+                    "language": self.launched.get(name, ""),
+                    "launches": totals.launches,
+                    "programs": totals.programs,
+                    "batches": totals.batches,
+                    "seconds": round(totals.seconds, 6),
+                    "not_batched": dict(totals.reasons),
+                }
+                for name, totals in self.kernels.items()
+            ],
+            "fault": self.faulty_kernel or None,
+        }
+
     def table(self) -> str:
         """One line a kernel, and one for every reason not to batch programs."""
         rows = [
@@ -141,13 +170,24 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun if count == 1 else _PLURALS.get(noun, noun + 's')}"
 
 
+CHECKS = {"check_bounds": True, "check_races": True, "check_uninitialised": True, "debug": True}
+"""What `check` sets of the options of a run."""
+
+
 @contextmanager
-def logged(log: LaunchLog) -> Generator[None]:
-    """Write every launch inside the ``with`` into `log`."""
+def logged(log: LaunchLog, only: str | None = None) -> Generator[None]:
+    """Write every launch inside the ``with`` into `log`; `only` those of one kernel.
+
+    Others run, and are not checked: the script may need what they compute.
+    """
 
     def logging(
         kernel: CompiledKernel, _grid: Grid, _values: object, launch: Launch
     ) -> RunReport | None:
+        log.note(kernel)
+        if only not in (None, kernel.name):
+            with running(check_races=False, check_uninitialised=False, debug=False):
+                return launch()
         try:
             report = launch()
         except NumpyFault as fault:
@@ -157,5 +197,55 @@ def logged(log: LaunchLog) -> Generator[None]:
             log.add(kernel.name, report)
         return report
 
-    with launches_to(logging), observed_by(log.record):
+    def record(name: str, outcome: TileReport | NumpyFault) -> None:
+        log.launched.setdefault(name, "T")
+        if only in (None, name):
+            log.record(name, outcome)
+
+    with launches_to(logging), observed_by(record), _unchecked_but(only):
+        yield
+
+
+@contextmanager
+def _unchecked_but(only: str | None) -> Generator[None]:
+    """Run the other `T` kernels without checks."""
+    if only is None:
+        yield
+        return
+    from tilewright.runtime.tile.kernel import CompiledTileKernel
+
+    launch = CompiledTileKernel.launch
+
+    def launched(self: CompiledTileKernel, values: Sequence[Any]) -> None:
+        if self.name == only:
+            launch(self, values)
+            return
+        with changed(check_races=False, check_capacity=False, schedules=1, seeds=None):
+            launch(self, values)
+
+    CompiledTileKernel.launch = launched
+    try:
+        yield
+    finally:
+        CompiledTileKernel.launch = launch
+
+
+@contextmanager
+def warning_about_storage(log: LaunchLog) -> Generator[None]:
+    """Warn about shared storage that kernels waste, once for each."""
+    seen: set[int] = set()
+
+    def looking(
+        kernel: CompiledKernel, _grid: Grid, _values: object, launch: Launch
+    ) -> RunReport | None:
+        if id(kernel) not in seen and has_specs(kernel.module):
+            # Only kernels with aliased storage need the planner.
+            from tilewright.cli.storage_warnings import storage_warnings
+
+            known = set(log.warnings)
+            log.warnings.extend(each for each in storage_warnings(kernel) if each not in known)
+        seen.add(id(kernel))
+        return launch()
+
+    with launches_to(looking):
         yield

@@ -5,27 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-_USAGE = """\
-usage: {program} [--timeout SECONDS]
-
-A language server over standard input and output. An editor starts it; there is nothing to see in
-a terminal. For files of kernels (*.py that import tilewright, triton or tilelang) and IR text
-(*.ttir, *.ttgir, *.mlir) it shows
-
-  errors and warnings    what 'tilewright check' reports, when a file is opened and saved: a script
-                         is run, in a process of its own
-  hover over an access   its address class, whether it coalesces, its bytes, what checks proved
-  hover over a buffer    its bytes in shared or tensor memory, and the buffers it shares them with
-
-  --timeout SECONDS      end runs that take longer (60)
-
-Needs pygls: {install}
-
-example, for Neovim:
-  vim.lsp.start({{name = "tilewright", cmd = {{"tilewright", "lsp"}}, root_dir = vim.fn.getcwd()}})
-
-Exit code: 0; 1 if pygls is missing or a flag is wrong.
-"""
+from tilewright.cli.commands import LSP
 
 INSTALL = "pip install 'tilewright[editor]'"
 _TIMEOUT_S = 60.0
@@ -34,12 +14,12 @@ _TIMEOUT_S = 60.0
 def run(arguments: Sequence[str], program: str) -> int:
     """Run the command with `arguments`; returns the exit code."""
     if any(each in ("-h", "--help", "-help") for each in arguments):
-        sys.stdout.write(_USAGE.format(program=program, install=INSTALL))
+        sys.stdout.write(LSP.help_text(program))
         return 0
     timeout_s = _timeout(list(arguments))
     if isinstance(timeout_s, str):
         sys.stderr.write(f"{program}: {timeout_s}\n")
-        return 1
+        return 2
     try:
         from tilewright.cli.editor_server import serve
     except ModuleNotFoundError as error:

@@ -5,31 +5,40 @@ allocation is a region of its own, or with ``--merge`` a buffer of the one regio
 ``merge-shared-memory`` would plan. The picture goes to standard output, diagnostics to standard
 error. Where the target has less than is needed, the same table comes with the error, and with it
 the smallest changes that were planned and found to fit.
+
+    IR text, or a script without a compiler's target    as it is written (`_as_written`)
+    a script for cuda:sm_90a, hip:gfx942                as it is placed by the passes for that GPU
+    tenstorrent:wormhole                                the circular buffers in the L1 of a core
 """
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from tilewright.cli.command_line import Flags, UsageError, show_diagnostics, text_of
+from tilewright.cli.command_line import (
+    DONE,
+    NO_RESULT,
+    WRONG_KERNEL,
+    CommandLine,
+    UsageError,
+    choice,
+    ended,
+    parse,
+    show_diagnostics,
+)
+from tilewright.cli.commands import MEMORY
+from tilewright.cli.inputs import Launched, launched, read_ir
 from tilewright.cli.memory_merge import merged_maps
-from tilewright.cli.memory_plans import Allocations, Unlimited, allocations
-from tilewright.cli.memory_tiles import has_tile_kernels, shared_memory_maps
-from tilewright.cli.outputs import write_whole
-from tilewright.dialects import make_context
-from tilewright.ir.diagnostics import CompileError, Diagnostic, DiagnosticEngine, Severity, locate
-from tilewright.ir.text import parse_source
-from tilewright.ir.verify import verify
+from tilewright.cli.outputs import printable, write_output
+from tilewright.cli.targets import GPUS, TENSTORRENT, checked_name, kind_of
+from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity, locate
 from tilewright.memory import (
-    TARGETS,
     Memory,
     MemoryMap,
     Mode,
@@ -43,28 +52,11 @@ from tilewright.memory import (
 from tilewright.passes.tlx.storage_alias.messages import code_of
 from tilewright.passes.tlx.storage_alias.planning import PlacementName, target_of
 from tilewright.report import memory_html, memory_json, memory_svg, memory_text
+from tilewright.runtime.memory_maps.plans import Allocations, Unlimited, allocations
+from tilewright.runtime.memory_maps.tiles import has_tile_kernels, shared_memory_maps
 
-_USAGE = """\
-usage: {program} [flags] [FILE]
-
-Reads IR text from FILE (or standard input, also '-') and draws its shared- and tensor-memory map.
-With a target like cuda:sm_90a, hip:gfx942 or tenstorrent:wormhole FILE may also be a Python script:
-its T kernels, and its tl kernels raised to tiles, are compiled and not run, and their shared memory
-is drawn; of Tenstorrent, the circular buffers in the L1 of a core.
-
-  --target NAME          target to compare with, instead of the module's: {targets};
-                         tenstorrent:wormhole, tenstorrent:blackhole, tenstorrent:sim
-  --format FORMAT        text (80 columns, the default), svg, html (one file) or json
-  -o FILE                write there instead of standard output
-  --region NAME          only this region
-  --placement MODE       as tlx-storage-alias-lowering: reindex (default), explicit or auto
-  --infer-overlap        infer overlaps from reuse groups without set_buffer_overlap
-  --multi-overlap        allow several overlap definitions of one spec
-  --merge                place plain allocations as merge-shared-memory would, with the
-                         reasons why two buffers cannot share bytes
-
-Exit code: 0, or 1 if the input is wrong, a region cannot be planned or the memory is exceeded.
-"""
+if TYPE_CHECKING:
+    from tilewright.runtime.tile.kernel import CompiledTileKernel
 
 Renderer = Callable[[Sequence[MemoryMap]], str]
 
@@ -74,201 +66,162 @@ _FORMATS: dict[str, Renderer] = {
     "html": memory_html.render,
     "json": memory_json.render,
 }
-_PLACEMENTS = ("reindex", "explicit", "auto")
-_FLAGS = Flags(
-    with_value=("target", "format", "o", "region", "placement"),
-    switches=("infer-overlap", "multi-overlap", "merge"),
-    are_values_plain=True,
-)
-
-_FOR_GPUS = ("placement", "infer-overlap", "multi-overlap", "merge")
+_AS_WRITTEN = ("placement", "infer-overlap", "multi-overlap", "merge")
+"""Flags about memory that nothing has placed yet."""
 
 OUT_OF_MEMORY = code_of("E17")
 
 
 @dataclass(frozen=True)
-class _CommandLine:
-    input: str = "-"
-    output: str = "-"
-    format: str = "text"
-    region: str | None = None
-    target: Target | None = None
-    placement: PlacementName = "reindex"
-    infer_overlap: bool = False
-    multi_overlap: bool = False
-    merge: bool = False
-    tenstorrent: str | None = None
-    """A Tenstorrent target."""
+class _Request:
+    """What a command line requests."""
+
+    line: CommandLine
+    format: str
+    placement: PlacementName
+    target: Target | None
+    """The GPU to compare with."""
     compiled_for: str | None = None
-    """The GPU that the kernels of a script are compiled for: ``cuda:sm_90a``."""
-    for_gpus: str = ""
-    """The last flag that means something for GPUs only."""
+    """``cuda:sm_90a``, ``tenstorrent:wormhole``: the kernels are compiled for it."""
 
-
-def _parse(arguments: Sequence[str]) -> _CommandLine:
-    line = _CommandLine()
-    files: list[str] = []
-    pending = list(arguments)
-    while pending:
-        argument = pending.pop(0)
-        if argument == "-" or not argument.startswith("-"):
-            files.append(argument)
-            continue
-        name, value = _FLAGS.taken(argument, pending)
-        line = _applied(line, argument, name, value or "")
-        if name in _FOR_GPUS:
-            line = replace(line, for_gpus=name)
-    if len(files) > 1:
-        raise UsageError(f"two input files, '{files[0]}' and '{files[1]}'")
-    if line.tenstorrent is not None and line.for_gpus:
-        raise UsageError(f"--{line.for_gpus} applies to GPUs, not to --target {line.tenstorrent}")
-    if files and files[0].endswith(".py") and line.tenstorrent is None:
-        if line.compiled_for is None:
-            raise UsageError(_script_text(files[0], line.target))
-        if line.for_gpus:
-            raise UsageError(f"--{line.for_gpus} applies to IR text only, not to a Python script")
-    if files and line.output != "-" and Path(files[0]).resolve() == Path(line.output).resolve():
-        raise UsageError(f"the output would overwrite its input '{files[0]}'")
-    return replace(line, input=files[0]) if files else line
-
-
-def _script_text(file: str, target: Target | None) -> str:
-    """How to draw the memory of the kernels of a script, in the language that its text shows."""
-    try:
-        text = Path(file).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        text = ""
-    amd = target.name if target is not None and target.name.startswith("gfx") else None
-    triton, tiles = amd or "sm_90", f"hip:{amd}" if amd else "cuda:sm_90a"
-    of_tiles = f"pass --target {tiles} (or tenstorrent:wormhole for the L1 of a core)"
-    of_triton = (
-        f"'tilewright compile {file} --target triton:{triton} -o DIR', then 'tilewright memory' on "
-        "DIR/*.ttgir.final"
-    )
-    has_tiles = re.search(r"\bT\.Kernel\b", text) is not None
-    has_triton = re.search(r"\btlx?\.\w", text) is not None
-    if has_tiles and not has_triton:
-        suggestion = of_tiles
-    else:
-        kind = "tl" if has_triton and not has_tiles else "T kernels, and tl"
-        suggestion = (
-            f"for {kind} kernels raised to tiles {of_tiles}; for Triton's code run {of_triton}"
-        )
-    return f"'{file}' is a Python script, expected IR text: {suggestion}"
-
-
-def _applied(line: _CommandLine, argument: str, name: str, value: str) -> _CommandLine:
-    match name:
-        case "target" if value.partition(":")[0] == "tenstorrent":
-            return replace(line, tenstorrent=value, target=None)
-        case "target":
-            is_compiled = value.partition(":")[0] in ("cuda", "hip")
-            try:
-                return replace(
-                    line,
-                    tenstorrent=None,
-                    target=target_named(value),
-                    compiled_for=value if is_compiled else None,
-                )
-            except LookupError as error:
-                raise UsageError(error.args[0]) from None
-        case "format":
-            return replace(line, format=_choice(argument, value, tuple(_FORMATS)))
-        case "o":
-            return replace(line, output=value)
-        case "region":
-            return replace(line, region=value)
-        case "placement":
-            # _choice has checked that it is one of the three.
-            chosen = cast("PlacementName", _choice(argument, value, _PLACEMENTS))
-            return replace(line, placement=chosen)
-        case "infer-overlap":
-            return replace(line, infer_overlap=True)
-        case "multi-overlap":
-            return replace(line, multi_overlap=True)
-        case _:
-            return replace(line, merge=True)
-
-
-def _choice(argument: str, value: str, known: Sequence[str]) -> str:
-    if value not in known:
-        raise UsageError(f"'{argument}': '{value}' is not one of {', '.join(known)}")
-    return value
+    @property
+    def is_merged(self) -> bool:
+        return "merge" in self.line.switches
 
 
 def run(arguments: Sequence[str], program: str) -> int:
     """Run the command with `arguments`; returns the exit code."""
-    if any(argument in ("-h", "--help", "-help") for argument in arguments):
-        sys.stdout.write(_USAGE.format(program=program, targets=", ".join(TARGETS)))
-        return 0
+
+    def memory() -> int:
+        request = _read(arguments)
+        if request.compiled_for is not None:
+            return _placed(request, request.compiled_for, program)
+        if request.line.is_script:
+            return _script_as_written(request, program)
+        return _text_as_written(request)
+
+    return ended(MEMORY, arguments, program, memory)
+
+
+def _read(arguments: Sequence[str]) -> _Request:
+    line = parse(MEMORY, arguments, default_file="-")
+    if line.is_json:
+        line.values["format"] = "json"
+    # `choice` has checked that it is one of the three.
+    placement = cast("PlacementName", choice(line, MEMORY, "placement", "reindex"))
+    request = _Request(line, choice(line, MEMORY, "format", "text"), placement, None)
+    target = line.values.get("target")
+    if target is None:
+        return request
+    kind = kind_of(target)
+    written = [each for each in _AS_WRITTEN if each in line.values or each in line.switches]
+    if kind == TENSTORRENT:
+        if written:
+            raise UsageError(f"--{written[0]} applies to GPUs, not to --target {target}")
+        return replace(request, compiled_for=checked_name(target))
     try:
-        line = _parse(arguments)
-        if line.tenstorrent is not None:
-            return _draw(line, _l1_maps(line, line.tenstorrent, program), program)
-        if line.compiled_for is not None and line.input.endswith(".py"):
-            return _draw(line, _gpu_maps(line, line.compiled_for, program), program)
-        text = text_of(line.input)
-    except UsageError as error:
-        sys.stderr.write(f"{program}: {error}\n")
-        return 1
-    except CompileError as error:
-        show_diagnostics(error.diagnostics, DiagnosticEngine())
-        return 1
-    return _process(line, text, program)
-
-
-def _l1_maps(line: _CommandLine, target: str, program: str) -> list[MemoryMap]:
-    """The circular buffers of every kernel that a file holds or calls."""
-    # The compiler of T kernels; maps of IR text do without.
-    from tilewright.cli.compile_tenstorrent import compile_file
-    from tilewright.cli.compile_tile import Request
-
-    done = compile_file(Request(line.input, None, target), program)
-    return [launch.memory_map() for each in done for launch in each.artefact.launches]
-
-
-def _gpu_maps(line: _CommandLine, target: str, program: str) -> list[MemoryMap]:
-    """The shared memory of every kernel that a script calls, as its passes place it."""
-    from tilewright.cli.compile_tile import Request
-    from tilewright.cli.lowered_calls import lowered_calls
-
-    modules = lowered_calls(Request(line.input, None, target), program)
-    return [each for module in modules for each in shared_memory_maps(module, line.target)]
-
-
-def _draw(line: _CommandLine, maps: Sequence[MemoryMap], program: str) -> int:
-    try:
-        rendered = _printable(_FORMATS[line.format](_only(maps, line.region)))
+        request = replace(request, target=target_named(target))
     except LookupError as error:
-        sys.stderr.write(f"{program}: {error.args[0]}\n")
-        return 1
-    return _write(line.output, rendered, program)
+        raise UsageError(error.args[0]) from None
+    if kind in GPUS and line.is_script:
+        if written:
+            raise UsageError(
+                f"--{written[0]} is about memory as it is written, and with --target {target} the "
+                "compiler has placed it: leave one of them out"
+            )
+        return replace(request, compiled_for=checked_name(target))
+    return request
 
 
-def _process(line: _CommandLine, text: str, program: str) -> int:
-    engine = DiagnosticEngine()
-    name = "<stdin>" if line.input == "-" else line.input
-    maps = _maps(line, text, name, engine)
+# -- as it is placed -------------------------------------------------------------------------------
+
+
+def _placed(request: _Request, target: str, program: str) -> int:
+    # The compilers of kernels on tiles; maps of kernels as they are written do without.
+    if kind_of(target) == TENSTORRENT:
+        from tilewright.cli.compile_tenstorrent import compile_file
+
+        programs, sources = compile_file(request.line, target, program)
+        maps = [each.memory_map() for one in programs for each in one.artefact.launches]
+    else:
+        from tilewright.cli.lowered_calls import lowered_calls
+
+        modules, sources = lowered_calls(request.line, target, program)
+        maps = [
+            named
+            for name, module in modules
+            for each in shared_memory_maps(module, request.target)
+            for named in [replace(each, kernel=each.kernel or (name if len(modules) > 1 else ""))]
+        ]
+    if maps or not sources.refused:
+        _draw(request, maps)
+    return sources.show_rest()
+
+
+# -- as it is written ------------------------------------------------------------------------------
+
+
+def _text_as_written(request: _Request) -> int:
+    ir = read_ir(request.line)
+    maps = _as_written(request, ir.module, ir.engine)
     # The picture comes first: errors at the end of a terminal are the ones that are read.
-    code = 0 if maps is None else _draw(line, maps, program)
-    show_diagnostics(engine.diagnostics, engine)
-    return 1 if engine.has_errors else code
+    if maps is not None:
+        _draw(request, maps)
+    show_diagnostics(ir.engine.diagnostics, ir.engine)
+    return WRONG_KERNEL if ir.engine.has_errors else DONE
 
 
-def _maps(
-    line: _CommandLine, text: str, name: str, engine: DiagnosticEngine
+def _script_as_written(request: _Request, program: str) -> int:
+    found: list[MemoryMap] = []
+    engine, without = DiagnosticEngine(), list[str]()
+    every = launched(request.line, program, done="traced")
+    for each in every:
+        module, target = _written(each, request.target)
+        maps = _as_written(replace(request, target=target), module, engine)
+        if maps == ():
+            without.append(
+                f"{each.name} ({each.language}) allocates no shared or tensor memory; what the "
+                "compiler adds: --target cuda:sm_90a"
+            )
+        name = each.name if len({one.name for one in every}) > 1 else ""
+        found += [replace(one, kernel=one.kernel or name) for one in maps or ()]
+    if found:
+        _draw(request, found)
+    show_diagnostics(list(dict.fromkeys(engine.diagnostics)), engine)
+    for text in dict.fromkeys(without):
+        sys.stderr.write(f"{program}: {text}\n")
+    if engine.has_errors:
+        return WRONG_KERNEL
+    return DONE if found else NO_RESULT
+
+
+def _written(each: Launched, target: Target | None) -> tuple[ModuleOp, Target | None]:
+    """The IR of a kernel as it was written, and the GPU that it is compared with."""
+    compiled = each.pointers
+    if compiled is None:
+        kernel = each.kernel
+        return cast("CompiledTileKernel", kernel).prim_func.module.clone(), target
+    # Scripts alone need the runtime.
+    from tilewright.runtime.addresses import named_module
+
+    machine = compiled.choice.machine
+    own = target_named(f"sm_{machine.arch}") if machine.is_cuda else None
+    return named_module(compiled), target or own
+
+
+def _as_written(
+    request: _Request, module: ModuleOp, engine: DiagnosticEngine
 ) -> tuple[MemoryMap, ...] | None:
-    """The maps of the module in `text`; None where something could not be planned."""
-    source = parse_source(make_context(), text, name, engine, keep_names=True)
-    if source is None or not verify(source.module, engine):
-        return None
-    module = source.module
-    target = line.target or target_of(module)
+    """The maps of a module; None where something could not be planned."""
+    target = request.target or target_of(module)
     if has_tile_kernels(module):
         return shared_memory_maps(module, target)
-    if line.merge:
+    if request.is_merged:
         return merged_maps(module, target, engine)
-    settings = Unlimited(line.placement, line.infer_overlap, line.multi_overlap, target)
+    switches = request.line.switches
+    settings = Unlimited(
+        request.placement, "infer-overlap" in switches, "multi-overlap" in switches, target
+    )
     kernels = allocations(module, settings, engine)
     if kernels is None:
         return None
@@ -277,8 +230,16 @@ def _maps(
         for each in memory_maps(found.plans, target, found.kernel):
             maps.append(each)
             if each.capacity is not None and each.used > each.capacity:
-                _out_of_memory(module, each, found, engine, with_table=line.format != "text")
+                _out_of_memory(module, each, found, engine, with_table=request.format != "text")
     return tuple(maps)
+
+
+# -- output ----------------------------------------------------------------------------------------
+
+
+def _draw(request: _Request, maps: Sequence[MemoryMap]) -> None:
+    rendered = _FORMATS[request.format](_only(maps, request.line.values.get("region")))
+    write_output(request.line, printable(rendered))
 
 
 def _only(maps: Sequence[MemoryMap], region: str | None) -> Sequence[MemoryMap]:
@@ -288,33 +249,12 @@ def _only(maps: Sequence[MemoryMap], region: str | None) -> Sequence[MemoryMap]:
     names = [each.name for memory in maps for each in memory.regions]
     if region not in names:
         known = f"expected one of {', '.join(names)}" if names else "there are none"
-        raise LookupError(f"no region '{region}'; {known}")
+        raise UsageError(f"no region '{region}'; {known}")
     return [
         replace(memory, regions=regions)
         for memory in maps
         if (regions := tuple(each for each in memory.regions if each.name == region))
     ]
-
-
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
-
-
-def _printable(rendered: str) -> str:
-    """`picture` without what names may contain but XML, UTF-8 and terminals cannot."""
-    return _UNPRINTABLE.sub("\ufffd", rendered)
-
-
-def _write(output: str, rendered: str, program: str) -> int:
-    if output == "-":
-        sys.stdout.write(rendered)
-        sys.stdout.flush()
-        return 0
-    try:
-        write_whole(output, rendered)
-    except OSError as error:
-        sys.stderr.write(f"{program}: cannot write '{output}': {error.strerror}\n")
-        return 1
-    return 0
 
 
 # -- out of memory -------------------------------------------------------------------------------

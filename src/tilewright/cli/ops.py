@@ -6,37 +6,35 @@ each op occurs in them. A file that does not parse is reported and makes the exi
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from tilewright.cli.commands import OPS
 from tilewright.dialects import DIALECTS, make_context
 from tilewright.ir.diagnostics import DiagnosticEngine, pretty_all
 from tilewright.ir.text import parse_source
 from tilewright.ir.text.assembly import has_custom_text
 
-_USAGE = """\
-usage: {program} [FILE...]          ('-' is standard input)
-
-Lists the registered ops ("generic" marks those that print in quoted form, as they do
-in Triton), or, given files of IR text, counts each op in them.
-"""
-
 
 def run(arguments: Sequence[str], program: str) -> int:
     """Run the command with `arguments`; returns the exit code."""
     if any(argument in ("-h", "--help") for argument in arguments):
-        sys.stdout.write(_USAGE.format(program=program))
+        sys.stdout.write(OPS.help_text(program))
         return 0
-    flags = [a for a in arguments if a.startswith("-") and a != "-"]
+    is_json = "--json" in arguments
+    files = [each for each in arguments if each != "--json"]
+    flags = [a for a in files if a.startswith("-") and a != "-"]
     if flags:
         sys.stderr.write(f"{program}: unknown flag '{flags[0]}'; try --help\n")
-        return 1
-    if not arguments:
-        sys.stdout.write("\n".join(defined_ops()) + "\n")
+        return 2
+    if not files:
+        names = defined_ops()
+        sys.stdout.write((json.dumps(names, indent=2) if is_json else "\n".join(names)) + "\n")
         return 0
-    return _count(arguments, program)
+    return _count(files, program, is_json=is_json)
 
 
 def defined_ops() -> list[str]:
@@ -53,7 +51,7 @@ def _read(file: str) -> str:
     return data.decode("utf-8", errors="surrogateescape")
 
 
-def _count(files: Sequence[str], program: str) -> int:
+def _count(files: Sequence[str], program: str, *, is_json: bool) -> int:
     counts: Counter[str] = Counter()
     failed = False
     for file in files:
@@ -72,6 +70,9 @@ def _count(files: Sequence[str], program: str) -> int:
             counts.update(op.name for op in source.module.walk())
     if not counts:
         return 1
+    if is_json:
+        sys.stdout.write(json.dumps(dict(sorted(counts.items())), indent=2) + "\n")
+        return int(failed)
     width = max(map(len, counts))
     for name, count in sorted(counts.items()):
         sys.stdout.write(f"{name:{width}}  {count}\n")

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
+import sys
 from pathlib import Path
+
+from tilewright.cli.command_line import CommandLine, UsageError
+
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 
 def write_whole(path: str | Path, text: str, *, errors: str = "strict") -> None:
@@ -25,3 +31,20 @@ def write_whole(path: str | Path, text: str, *, errors: str = "strict") -> None:
         draft.replace(target)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def write_output(line: CommandLine, text: str) -> None:
+    """Write the result of a command where its command line has it."""
+    if line.output == "-":
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    try:
+        write_whole(line.output, text)
+    except OSError as error:
+        raise UsageError(f"cannot write '{line.output}': {error.strerror}") from None
+
+
+def printable(rendered: str) -> str:
+    """`rendered` without what names may contain but XML, UTF-8 and terminals cannot."""
+    return _UNPRINTABLE.sub("\ufffd", rendered)

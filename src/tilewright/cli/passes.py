@@ -6,39 +6,48 @@ pass that consists of passes, those in their order.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
+from typing import Any
 
+from tilewright.cli.commands import PASSES as COMMAND
 from tilewright.ir.passes import Pass, PassClass, PassSpec, closest, option_help
 from tilewright.passes import PASSES, current, expanded
-
-_USAGE = """\
-usage: {program} [PASS...]
-
-Lists the passes, or describes the named ones: options and, of a pipeline, its passes. A pass runs
-with
-
-  tilewright opt --PASS[="option=value ..."] FILE
-"""
 
 
 def run(arguments: Sequence[str], program: str) -> int:
     """Run the command with `arguments`; returns the exit code."""
     if any(argument in ("-h", "--help") for argument in arguments):
-        sys.stdout.write(_USAGE.format(program=program))
+        sys.stdout.write(COMMAND.help_text(program))
         return 0
-    if not arguments:
-        sys.stdout.write("\n".join(_table()) + "\n")
-        return 0
-    names = [current(PassSpec(name, {})).name for name in arguments]
+    requested = [each for each in arguments if each != "--json"]
+    names = [current(PassSpec(name, {})).name for name in requested]
     for name in names:
         if name not in PASSES:
             close = closest(name, PASSES)
             hint = f"did you mean '{close}'?" if close else f"'{program}' lists them"
             sys.stderr.write(f"{program}: '{name}' is not a pass; {hint}\n")
-            return 1
-    sys.stdout.write("\n\n".join("\n".join(_about(name)) for name in names) + "\n")
+            return 2
+    if "--json" in arguments:
+        shown = json.dumps([_described(name) for name in names or sorted(PASSES)], indent=2)
+    elif names:
+        shown = "\n\n".join("\n".join(_about(name)) for name in names)
+    else:
+        shown = "\n".join(_table())
+    sys.stdout.write(shown + "\n")
     return 0
+
+
+def _described(name: str) -> dict[str, Any]:
+    pass_class = PASSES[name]()
+    parts = expanded([pass_class()])
+    return {
+        "name": name,
+        "summary": summary(pass_class),
+        "options": list(option_help(pass_class)),
+        "passes": [each.name for each in parts] if len(parts) > 1 else [],
+    }
 
 
 def summary(pass_class: PassClass) -> str:

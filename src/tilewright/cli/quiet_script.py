@@ -16,14 +16,20 @@ from tilewright.targets.triton.installation import TritonMissing
 
 
 def run_quietly(
-    file: str, arguments: Sequence[str], *, program: str, done: str, found: Callable[[], bool]
+    file: str,
+    arguments: Sequence[str],
+    *,
+    program: str,
+    done: str,
+    found: Callable[[], bool],
+    has_compat: bool = False,
 ) -> None:
     """Run a script inside a context that replaces launches; its output is not shown.
 
     Results hold nothing in particular, so that the script may well fail: that is reported, and is
     no error once kernels were `found`. `done` reports what happened to them instead of a run.
     Before that its traceback is shown as the interpreter shows it, and the program ends; a package
-    that is not installed is a `UsageError`.
+    that is not installed is a `UsageError`. `has_compat`: ``--compat`` would do without it.
     """
     with redirect_stdout(io.StringIO()), warnings.catch_warnings():
         # Results that were not computed give NumPy much to warn about.
@@ -36,7 +42,7 @@ def run_quietly(
         except SystemExit:
             pass
         except Exception as error:
-            missing = missing_package(error)
+            missing = missing_package(error, has_compat=has_compat)
             if missing is not None and not found():
                 # The target is that of the command line; an import has a line of its own.
                 where = "" if isinstance(error, TritonMissing) else f"{script_line(error)}: "

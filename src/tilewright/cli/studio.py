@@ -10,7 +10,15 @@ from pathlib import Path
 
 from tilewright import __version__
 from tilewright.analysis.ordering.timeline import Timeline
-from tilewright.cli.command_line import CommandLine, Flags, UsageError, positive, require_file
+from tilewright.cli.command_line import (
+    CommandLine,
+    UsageError,
+    ended,
+    parse,
+    positive,
+    require_file,
+)
+from tilewright.cli.commands import STUDIO
 from tilewright.cli.outputs import write_whole
 from tilewright.cli.studio_kernels import (
     checked_target_name,
@@ -23,35 +31,6 @@ from tilewright.report.studio.document import Document, Kernel, Sources
 from tilewright.report.studio.page import render, size_text
 from tilewright.runtime.tile.kernel import CompiledTileKernel
 
-_USAGE = """\
-usage: {program} [flags] FILE.py [arguments of the script]
-
-Runs a script on the CPU with all checks, compiles its kernels, and writes one page about them: the
-source, and linked with it line by line the IR after every pass (with the difference to the pass
-before), generated code and machine code, the memory map, addresses, layouts, the timeline of tasks
-and barriers, remarks, and what tuners tried. Point at a line, and everything that came from it
-lights up. A run with a fault opens at it: the two accesses on the timeline, the missing order, and
-the bytes they share. The page is one file and needs no network.
-
-  -o FILE               the page (the name of the script with .html, in this directory)
-  --serve               serve the page at http://127.0.0.1:8765/ until Ctrl-C; it is made anew
-                        when the script has changed and the page is loaded again
-  --port N              another port; 0 takes a free one
-  --target TARGET       cuda:sm_90a, cuda:sm_80, hip:gfx942, tenstorrent:wormhole, ...; by default
-                        the GPU that a kernel is written for, or cuda:sm_90a
-  --schedules N         run kernels with tasks N times, each in another order of events (2)
-  --compat              redirect `import triton` and `import tilelang` to Tilewright
-
-examples:
-  {program} examples/tlx/hopper_gemm_ws.py
-  {program} examples/tile/attention.py -o attention.html
-  {program} --target tenstorrent:wormhole examples/tile/gemm.py
-  {program} --serve my_kernel.py
-
-Exit code: 0, also if the run has a fault, which is on the page; 1 if there is no page.
-"""
-
-_FLAGS = Flags(with_value=("o", "port", "target", "schedules"), switches=("serve", "compat"))
 _PORT = "8765"
 _SCHEDULES = "2"
 
@@ -70,11 +49,8 @@ class _Request:
 
 def run(arguments: Sequence[str], program: str) -> int:
     """Run the command with `arguments`; returns the exit code."""
-    script = next((index for index, each in enumerate(arguments) if each.endswith(".py")), None)
-    if any(argument in ("-h", "--help", "-help") for argument in arguments[:script]):
-        sys.stdout.write(_USAGE.format(program=program))
-        return 0
-    try:
+
+    def make() -> int:
         request = _parse(arguments)
         if "serve" in request.line.switches:
             from tilewright.cli.studio_server import serve
@@ -83,22 +59,21 @@ def run(arguments: Sequence[str], program: str) -> int:
             return serve(_without_server(arguments), line.file, _port(line), program)
         document = collect(request, f"{program} {shlex.join(arguments)}")
         page = render(document)
-        write_whole(request.output, page)
-    except UsageError as error:
-        sys.stderr.write(f"{program}: {error}\n")
-        return 1
-    except OSError as error:
-        sys.stderr.write(f"{program}: cannot write '{error.filename}': {error.strerror}\n")
-        return 1
-    sys.stdout.flush()
-    sys.stderr.write(
-        f"{program}: {document.verdict}\n{program}: {request.output}, {size_text([page])}\n"
-    )
-    return 0
+        try:
+            write_whole(request.output, page)
+        except OSError as error:
+            raise UsageError(f"cannot write '{error.filename}': {error.strerror}") from None
+        sys.stdout.flush()
+        sys.stderr.write(
+            f"{program}: {document.verdict}\n{program}: {request.output}, {size_text([page])}\n"
+        )
+        return 0
+
+    return ended(STUDIO, arguments, program, make)
 
 
 def _parse(arguments: Sequence[str]) -> _Request:
-    line = _FLAGS.parse(arguments)
+    line = parse(STUDIO, arguments)
     positive(line, ("schedules",))
     if not line.values.get("port", _PORT).isdigit():
         raise UsageError(f"--port: '{line.values['port']}' is no port; 0 takes a free one")
@@ -127,7 +102,8 @@ def _without_server(arguments: Sequence[str]) -> list[str]:
     found: list[str] = []
     while flags:
         name, separator, _ = flags[0].lstrip("-").partition("=")
-        taken = 2 if name in _FLAGS.with_value and not separator else 1
+        option = STUDIO.option(name)
+        taken = 2 if option is not None and option.value and not separator else 1
         if name not in ("serve", "port", "o"):
             found += flags[:taken]
         del flags[:taken]
@@ -150,7 +126,7 @@ def collect(request: _Request, command: str) -> Document:
         line.file,
         line.script_arguments,
         schedules=int(line.values.get("schedules", _SCHEDULES)),
-        has_compat="compat" in line.switches,
+        has_compat=line.is_compat,
         target=request.target,
     )
     absent: dict[str, str] = {}

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.cli.command_line import UsageError
-from tilewright.cli.memory_plans import Unlimited, allocations
-from tilewright.cli.memory_tiles import shared_memory_maps
 from tilewright.dialects.tile import KernelOp
 from tilewright.ir.collector import collector_paused
 from tilewright.ir.diagnostics import CompileError, Diagnostic, DiagnosticEngine
@@ -33,6 +31,8 @@ from tilewright.report.studio.document import Kernel, Message, Sources, Stage
 from tilewright.report.studio.stages import code_stage, ir_stage, plain_stage
 from tilewright.runtime.addresses import named_module
 from tilewright.runtime.choice import spec_named
+from tilewright.runtime.memory_maps.plans import Unlimited, allocations
+from tilewright.runtime.memory_maps.tiles import shared_memory_maps
 from tilewright.runtime.pointer.compiled import CompiledKernel
 from tilewright.runtime.pointer.raised import RaisedTileKernel
 from tilewright.runtime.tile.kernel import CompiledTileKernel

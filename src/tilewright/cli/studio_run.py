@@ -16,7 +16,7 @@ from tilewright.analysis.pid_address import AnalysisError
 from tilewright.analysis.pid_address.checks import ALL_CHECKS, Settings, run_checks
 from tilewright.cli.analyze_inputs import Launches, listening_to_tl
 from tilewright.cli.command_line import UsageError, require_file
-from tilewright.cli.launches import LaunchLog, counted, logged
+from tilewright.cli.launches import CHECKS, LaunchLog, counted, logged
 from tilewright.cli.script_errors import (
     diagnostics_of,
     missing_package,
@@ -38,8 +38,6 @@ from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.runtime.tile.settings import changed
 from tilewright.targets.numpy.api import NumpyFault, RunReport
 from tilewright.targets.numpy.tasks.ordering import OrderingFault, OrderingLog
-
-_CHECKS = {"check_bounds": True, "check_races": True, "check_uninitialised": True, "debug": True}
 
 
 @dataclass
@@ -101,7 +99,7 @@ def checked_run(
 def _checking(run: CheckedRun, schedules: int, target: str | None) -> Generator[Any]:
     """All checks and listeners in force."""
     with ExitStack() as stack:
-        options: dict[str, Any] = {**_CHECKS, "recorder": run.orders.recorder}
+        options: dict[str, Any] = {**CHECKS, "recorder": run.orders.recorder}
         options["schedules"] = schedules
         if target is not None:
             options["target"] = target

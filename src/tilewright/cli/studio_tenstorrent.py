@@ -7,7 +7,7 @@ from pathlib import Path
 from tilewright import __version__
 from tilewright.analysis.ordering.timeline import Timeline
 from tilewright.cli.command_line import CommandLine, UsageError, require_file
-from tilewright.cli.compile_tile import Request, run_script
+from tilewright.cli.inputs import NoTiles, launched, on_tiles
 from tilewright.cli.launches import LaunchLog, counted, logged
 from tilewright.cli.script_errors import show_error, speaks_for_itself
 from tilewright.cli.studio_kernels import tenstorrent_kernel
@@ -33,7 +33,7 @@ def tenstorrent_document(
 ) -> Document:
     """Run the script on the model, then compile what it called."""
     require_file(line.file)
-    if "compat" in line.switches:
+    if line.is_compat:
         install()
     log = LaunchLog()
     runs: list[tuple[Artefact, RunResult]] = []
@@ -95,19 +95,20 @@ def _timeline(runs: list[tuple[Artefact, RunResult]]) -> Timeline | None:
 
 def _compiled(line: CommandLine, target: str, sources: Sources) -> list[Kernel]:
     found: dict[str, Kernel] = {}
-
-    def record(kernel: CompiledTileKernel, _: float) -> None:
-        own = kernel.tenstorrent
-        assert own is not None, "the kernel has a Tenstorrent target"
-        pipeline = own.chosen_pipeline(own.called_with)
-        key = str(kernel.prim_func.module) + pipeline.values
-        if key not in found:
-            found[key] = _kernel(kernel, pipeline, sources)
-
     try:
-        run_script(Request(line.file, None, target, line.script_arguments), "tilewright", record)
+        for each in launched(line, "tilewright", done="compiled", target=target):
+            kernel = on_tiles(each, target)
+            if isinstance(kernel, NoTiles):
+                continue  # reported by the run itself
+            own = kernel.tenstorrent
+            assert own is not None, "the kernel has a Tenstorrent target"
+            values = each.values if each.pointers is None else own.called_with
+            pipeline = own.chosen_pipeline(values)
+            key = str(kernel.prim_func.module) + pipeline.values
+            if key not in found:
+                found[key] = _kernel(kernel, pipeline, sources)
     except (CompileError, UsageError):
-        return list(found.values())  # reported by the run itself
+        pass  # reported by the run itself
     return list(found.values())
 
 

@@ -211,7 +211,7 @@ class JITFunction(runtime.JITFunction):
         )
 
     @override
-    def run(  # pyright: ignore[reportIncompatibleMethodOverride]
+    def run(
         self,
         *args: Any,
         grid: Grid,

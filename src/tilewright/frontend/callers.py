@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Sequence
+from functools import partial
 from inspect import currentframe
 from itertools import islice
 from types import FrameType
 
+from tilewright._notebook import traceback_of
 from tilewright.frontend.unsaved_source import file_of
 from tilewright.ir.diagnostics import (
     Diagnostic,
@@ -51,6 +53,7 @@ def located(
     kind = next((kind for kind in _KINDS if isinstance(error, kind)), RuntimeError)
     found = kind(pretty(diagnostic, sources))
     vars(found)[_LOCATED] = diagnostic
+    vars(found)["_render_traceback_"] = partial(traceback_of, type(found).__name__, str(found))
     return found
 
 

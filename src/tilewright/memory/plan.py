@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from tilewright._notebook import NotebookForm
 from tilewright.memory.backing import Backing, backing_of, capacity_findings, size_findings
 from tilewright.memory.orders import changed_groups, working_order
 from tilewright.memory.phases import PhaseError, lay_out_phases
@@ -27,8 +28,10 @@ _CURABLE = ("E6", "E7", "E18")
 
 
 @dataclass(frozen=True)
-class StoragePlan:
+class StoragePlan(NotebookForm):
     """Every address of one region. `placements` are in the order of the region's buffers."""
+
+    notebook_form = "tilewright.report.notebook.memory:plan_html"
 
     region: StorageRegion
     mode: Mode

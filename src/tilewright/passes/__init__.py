@@ -104,9 +104,11 @@ PASSES: PassRegistry = {
     "sink-store-waits": _lazy("gpu.sink_store_waits", "SinkStoreWaits"),
     "merge-guards": _lazy("gpu.merge_guards", "MergeGuards"),
     "remark-register-indices": _lazy("gpu.remark_register_indices", "RemarkRegisterIndices"),
+    "narrow-fragments": _lazy("gpu.narrow_fragments", "NarrowFragments"),
     "narrow-guarded-loops": _lazy("gpu.narrow_guarded_loops", "NarrowGuardedLoops"),
     "narrow-producers": _lazy("gpu.narrow_producers", "NarrowProducers"),
     "hoist-guarded-indices": _lazy("gpu.hoist_guarded_indices", "HoistGuardedIndices"),
+    "hoist-loads": _lazy("gpu.hoist_loads", "HoistLoads"),
     "split-addresses": _lazy("gpu.split_addresses", "SplitAddresses"),
     "use-warp-index": _lazy("gpu.use_warp_index", "UseWarpIndex"),
     "choose-occupancy": _lazy("gpu.choose_occupancy", "ChooseOccupancy"),
@@ -152,6 +154,7 @@ PASSES: PassRegistry = {
         "tlx.resolve_placeholder_layouts", "ResolvePlaceholderLayouts"
     ),
     "tlx-finalize-user-layouts": _lazy("tlx.finalize_user_layouts", "FinalizeUserLayouts"),
+    "tlx-print-ttgir-to-tlx": _lazy("tlx.print_ttgir_to_tlx", "PrintTtgirToTlx"),
     "tlx-dump-layout": _lazy("tlx.dump_layout", "DumpLayout"),
     "convert-triton-to-tritongpu": _lazy(
         "ttg.convert_triton_to_tritongpu", "ConvertTritonToTritonGPU"

@@ -52,16 +52,17 @@ MAX_NAME = 18
 MAX_SHARERS = 6
 """Buffers over the same storage that a title names."""
 
-_STYLE = f"""
-text {{ font: 13px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; fill: {INK}; }}
-.head {{ font-weight: bold; font-size: 15px; }}
-.index {{ text-anchor: middle; pointer-events: none; }}
-.tick {{ font-size: 11px; }}
-.cell rect {{ stroke: {INK}; stroke-width: 1; }}
-.cell:hover rect, .cell:focus rect {{ stroke-width: 3; }}
-.cell:focus {{ outline: none; }}
-.frame {{ fill: none; stroke: {INK}; }}
-"""
+_MONO = 'ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace'
+_RULES = (
+    (("text",), f"font: 13px {_MONO}; fill: {INK};"),
+    ((".head",), "font-weight: bold; font-size: 15px;"),
+    ((".index",), "text-anchor: middle; pointer-events: none;"),
+    ((".tick",), "font-size: 11px;"),
+    ((".cell rect",), f"stroke: {INK}; stroke-width: 1;"),
+    ((".cell:hover rect", ".cell:focus rect"), "stroke-width: 3;"),
+    ((".cell:focus",), "outline: none;"),
+    ((".frame",), f"fill: none; stroke: {INK};"),
+)
 
 _PATTERNS = f"""\
 <pattern id="padding" width="6" height="6" patternUnits="userSpaceOnUse">\
@@ -75,8 +76,11 @@ def render(maps: Sequence[MemoryMap]) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{drawing(maps, standalone=True)}\n'
 
 
-def drawing(maps: Sequence[MemoryMap], *, standalone: bool) -> str:
-    """The ``svg`` element. Inside HTML it needs no namespace."""
+def drawing(maps: Sequence[MemoryMap], *, standalone: bool, scope: str = "") -> str:
+    """The ``svg`` element. Inside HTML it needs no namespace.
+
+    `scope` precedes the selectors of its styles, for pages with other diagrams.
+    """
     canvas = _Canvas()
     for index, memory in enumerate(maps):
         canvas.memory(memory, f"m{index}")
@@ -89,13 +93,21 @@ def drawing(maps: Sequence[MemoryMap], *, standalone: bool) -> str:
         [
             f'<svg{namespace} viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}"'
             ' role="img" aria-label="memory map">',
-            f"<style>{_STYLE}</style>",
+            f"<style>{_style(scope)}</style>",
             f"<defs>\n{_PATTERNS}\n</defs>",
             f'<rect width="{WIDTH}" height="{height}" fill="{PAPER}"/>',
             *canvas.parts,
             "</svg>",
         ]
     )
+
+
+def _style(scope: str) -> str:
+    rules = (
+        f"{', '.join(scope + selector for selector in selectors)} {{ {declarations} }}\n"
+        for selectors, declarations in _RULES
+    )
+    return "\n" + "".join(rules)
 
 
 def cell_title(region: RegionMap, row: Row, cell: MapCell) -> str:

@@ -111,17 +111,17 @@ def test_a_worker_without_the_script_gets_its_text(tmp_path, monkeypatch):
 def test_flags_that_cannot_be_followed(command, tmp_path, flags, message):
     (tmp_path / "ring.py").write_text(RING.format(factor=2))
     code, out, err = command("check", *flags, "ring.py")
-    assert (code, out) == (1, "")
+    assert (code, out) == (2, "")
     assert err.startswith("tilewright check: ")
     assert message in err
 
 
 def test_a_script_that_is_not_there(command):
     code, _, err = command("check", "--jobs", "2", "absent.py")
-    assert (code, err) == (1, "tilewright check: cannot read 'absent.py': no such file")
+    assert (code, err) == (2, "tilewright check: cannot read 'absent.py': no such file")
 
 
 def test_ir_text_has_one_process(command):
     file = str(ROOT / "tests" / "corpus" / "ttir" / "vector_add.ttir")
     code, _, err = command("check", "--jobs", "2", file)
-    assert (code, err) == (1, "tilewright check: --jobs applies to Python files only")
+    assert (code, err) == (2, "tilewright check: --jobs applies to Python files only")

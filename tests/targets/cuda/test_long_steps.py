@@ -1,4 +1,4 @@
-"""Loops along K of MMAs, which are unrolled by two where registers spill."""
+"""Loops of MMAs and of copies, which are unrolled less where registers spill."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.passes.tile.double_threads import DoubleThreads
 from tilewright.targets.cuda import compile as compiling
 from tilewright.targets.cuda.emit.kernel import emit_kernel
+from tilewright.targets.cuda.long_copies import long_copies, restore_copies, shorten_copies
 from tilewright.targets.cuda.long_steps import (
     FEWER_STEPS,
     SHORTEN_STEPS,
@@ -111,3 +112,50 @@ def test_the_form_that_spills_less(
     )
     assert ("#pragma unroll 2\n" in program.source) == used
     assert (FEWER_STEPS in {each.code for each in engine.diagnostics}) == used
+
+
+def copied_by(threads: int, rows: int = 128) -> Any:
+    """A tile that some warps copy to shared memory."""
+
+    @T.prim_func
+    def main(A: T.Tensor((rows, 128), "bfloat16"), B: T.Tensor((rows, 128), "bfloat16")):
+        with T.Kernel(1, threads=128):
+            S = T.alloc_shared((rows, 128), "bfloat16")
+            if T.get_thread_binding() < threads:
+                T.copy(A, S, disable_tma=True)
+            T.sync_threads()
+            T.copy(S, B, disable_tma=True)
+
+    return main
+
+
+def test_copies_of_one_warp() -> None:
+    """64 iterations are unrolled by sixteen; the 16 of all four warps stay."""
+    function = lowered(copied_by(32))
+    before = emit_kernel(function).text
+    loops = long_copies(function)
+    assert len(loops) == 1
+    shorten_copies(loops)
+    assert emit_kernel(function).text.count("#pragma unroll 16\n") == 1
+    assert long_copies(function) == []
+    restore_copies(loops)
+    assert emit_kernel(function).text == before
+
+
+def test_copies_of_many_warps_stay() -> None:
+    assert long_copies(lowered(copied_by(128))) == []
+
+
+def test_copies_to_registers_stay() -> None:
+    """Registers need constant indices."""
+
+    @T.prim_func
+    def main(A: T.Tensor((32, 512), "bfloat16"), B: T.Tensor((32, 512), "bfloat16")):
+        with T.Kernel(1, threads=32):
+            F = T.alloc_fragment((32, 512), "bfloat16")
+            T.copy(A, F)
+            for i, j in T.Parallel(32, 512):
+                F[i, j] += F[i, j]
+            T.copy(F, B)
+
+    assert long_copies(lowered(main)) == []

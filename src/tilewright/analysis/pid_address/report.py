@@ -22,6 +22,7 @@ from typing import TypeAlias
 
 from xdsl.ir import Operation
 
+from tilewright._notebook import NotebookForm
 from tilewright.analysis.affine import Atom, Formula, Interval, Poly
 
 LABEL_WIDTH = 12
@@ -329,8 +330,10 @@ Line: TypeAlias = ValueInfo | MemoryOp
 
 
 @dataclass(frozen=True)
-class AddressReport:
+class AddressReport(NotebookForm):
     """All accesses of one kernel."""
+
+    notebook_form = "tilewright.report.notebook.addresses:address_report_html"
 
     kernel: str
     params: tuple[Param, ...]

@@ -50,7 +50,7 @@ from tilewright.dialects.tile.movement import (
     TransposeOp,
 )
 from tilewright.dialects.tile.reducers import ReducerAllocOp, ReducerFinalizeOp
-from tilewright.dialects.tile.regions import PtrOfOp, RegionOp, ViewOp
+from tilewright.dialects.tile.regions import PtrAtOp, PtrOfOp, RegionOp, ViewOp
 from tilewright.dialects.tile.scaled import ScaledGemmOp
 from tilewright.dialects.tile.slots import SlotOp
 from tilewright.dialects.tile.tensor_memory import (
@@ -93,6 +93,7 @@ __all__ = [
     "PipelinePlanAttr",
     "PlannedPipeline",
     "PrintOp",
+    "PtrAtOp",
     "PtrOfOp",
     "PtrType",
     "Raster",

@@ -9,6 +9,7 @@ read into?) are made when layouts are lowered, not here.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.ir import Attribute, Operation
@@ -110,8 +111,19 @@ def verify_cga_layout(what: str, type: Attribute, expected: Sequence[Bases]) -> 
     raise VerifyException(f"{what} cga_layout must be {alternatives}, got {bases_text(actual)}")
 
 
+def _is_only_barrier(type: Attribute) -> bool:
+    """Whether a buffer of several dimensions holds one barrier: TLX's automatic warp specialisation
+    signals it without an index.
+    """
+    if not isinstance(type, MemDescType) or type.rank == 1:
+        return False
+    return type.element_type == i64 and prod(type.shape) == 1
+
+
 def verify_completion_barrier(op: Operation, type: Attribute) -> None:
     """Raise if a matrix instruction cannot signal its completion on a barrier of `type`."""
+    if _is_only_barrier(type):
+        return
     verify_barrier(op, type)
     num_ctas = num_ctas_at(op)
     if num_ctas == 1:

@@ -10,9 +10,10 @@ to one buffer while the compiler moves them around::
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar, cast
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self, cast
 
+from typing_extensions import override
 from xdsl.dialects.builtin import IntegerAttr, f32, i1
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
@@ -178,8 +179,9 @@ class TMEMStoreOp(AsmOp):
 
 
 def _format_slice(shown: dict[str, Attribute], flavour: Flavour) -> dict[str, Attribute]:
-    is_old = flavour.is_tlx or not flavour.at_least(3, 9)
-    return rename(shown, "offset", "N") if is_old else shown
+    if not flavour.is_tlx and flavour.at_least(3, 9):
+        return shown
+    return rename({name: value for name, value in shown.items() if name != "dim"}, "offset", "N")
 
 
 @irdl_op_definition
@@ -198,6 +200,23 @@ class TMEMSubSliceOp(RenamedProperties):
         "Attributes": attributes({"offset": None, "dim": _ONE}, _format_slice)
     }
     OLD_NAMES: ClassVar[Mapping[str, str]] = {"N": "offset"}
+
+    @classmethod
+    @override
+    def create(
+        cls,
+        *,
+        operands: Sequence[SSAValue] = (),
+        properties: Mapping[str, Attribute] = {},
+        attributes: Mapping[str, Attribute] = {},
+        **parts: Any,
+    ) -> Self:
+        # Older text counts columns, which TLX has in the last dimension of several buffers.
+        if "N" in attributes and operands:
+            properties = {**properties, "dim": i32_attr(memdesc(operands[0].type).rank - 1)}
+        return super().create(
+            operands=operands, properties=properties, attributes=attributes, **parts
+        )
 
     def __init__(self, src: Operand, offset: int, size: int, dim: int = 1) -> None:
         value = SSAValue.get(src)

@@ -56,6 +56,20 @@ ENTRIES = (
         fix="Nothing is required; give the buffer a static size to include it.",
     ),
     CodeEntry(
+        code="TW5006",
+        severity="remark",
+        title="Copies unrolled by sixteen",
+        meaning=(
+            "Registers of a kernel spill when loops in which few threads copy a tile are unrolled. "
+            "With sixteen iterations at a time, fewer bytes spill, and that form is used."
+        ),
+        example=(
+            "attention_kernel: 3 loops of copies unrolled by sixteen: 0 B per thread spill instead "
+            "of 4"
+        ),
+        fix="Nothing to fix; copies by TMA, or by more threads, take fewer registers.",
+    ),
+    CodeEntry(
         code="TW5007",
         severity="remark",
         title="Registers instead of reads, or reads instead of registers",

@@ -21,6 +21,7 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from typing import TypeAlias
 
+from tilewright._notebook import NotebookError
 from tilewright.ir.diagnostics.diagnostic import Diagnostic, Severity, Where, locate
 from tilewright.ir.diagnostics.render import pretty_all
 from tilewright.ir.diagnostics.sources import SourceManager
@@ -59,7 +60,7 @@ class DiagnosticLog:
         return diagnostic
 
 
-class CompileError(Exception):
+class CompileError(NotebookError, Exception):
     """Compilation failed; the text shows every diagnostic with its source line."""
 
     def __init__(self, engine: DiagnosticEngine) -> None:

@@ -6,10 +6,11 @@
                                                           S[i, j] = acc[i + 16, j]
 
 Registers have no run-time index: the owner of an element of a fragment has to be known at compile
-time. With the loop unrolled it is; otherwise the fragment would be staged through shared memory in
-every iteration. `expand-explicit-unroll` unrolls the marked ones: loops of few iterations, and
-longer ones of parallel loops alone that together access no more elements than the fragment has. A
-parallel loop over the whole fragment would become as much code.
+time, whether a loop accesses it or a copy of a part of the fragment. With the loop unrolled it is;
+otherwise the fragment would be staged through shared memory in every iteration.
+`expand-explicit-unroll` unrolls the marked ones: loops of few iterations, and longer ones of
+parallel loops alone that together access no more elements than the fragment has. A parallel loop
+over the whole fragment would become as much code.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.scf import ForOp
-from tilewright.dialects.tile import ParallelOp, Space, space_of
+from tilewright.dialects.tile import ParallelOp, RegionOp, Space, space_of
 from tilewright.dialects.tile.mixed import known
 from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -94,23 +95,23 @@ def _has_parallel_loops_alone(loop: ForOp) -> bool:
     )
 
 
-def _goes_through_once(access: LoadOp | StoreOp, count: int) -> bool:
+def _goes_through_once(access: LoadOp | StoreOp | RegionOp, count: int) -> bool:
     """Whether `count` runs of the parallel loop access no more elements than the fragment has."""
     loop = _parallel_around(access)
-    if loop is None:
+    if loop is None or isinstance(access, RegionOp):
         return False
     extents = [each for each in loop.extents if isinstance(each, int)]
     size = prod(shape_of(access.memref.type))
     return len(extents) == len(loop.extents) and count * prod(extents) <= size
 
 
-def _needs_constant(access: LoadOp | StoreOp, loop: ForOp) -> bool:
+def _needs_constant(access: LoadOp | StoreOp | RegionOp, loop: ForOp) -> bool:
     """Whether one index combines the iterations of `loop` and of the parallel loop.
 
     A dimension that `loop` alone goes through can be held by one thread as a whole.
     """
     parallel = _parallel_around(access)
-    assert parallel is not None, "checked by `_goes_through_once`"
+    assert parallel is not None and not isinstance(access, RegionOp), "by `_goes_through_once`"
     serial, own = loop.body.block.args[0], set(parallel.body.block.args)
     return any(serial in found and own & found for found in map(_arguments_of, access.indices))
 
@@ -130,14 +131,17 @@ def _operands(owner: Operation | Block) -> tuple[SSAValue, ...]:
     return tuple(owner.operands) if isinstance(owner, Operation) else ()
 
 
-def _selected_by(index: SSAValue) -> Iterator[LoadOp | StoreOp]:
-    """The accesses to fragments whose element follows from `index`."""
+def _selected_by(index: SSAValue) -> Iterator[LoadOp | StoreOp | RegionOp]:
+    """The accesses to fragments, and the parts of them, that follow from `index`."""
     pending, seen = [index], {index}
     while pending:
         for use in pending.pop().uses:
             op = use.operation
             if isinstance(op, LoadOp | StoreOp):
                 if _is_fragment_index(op, use.index):
+                    yield op
+            elif isinstance(op, RegionOp):
+                if space_of(op.base.type) is Space.FRAGMENT:
                     yield op
             elif always_removable(type(op)) and not op.regions:
                 new = [each for each in op.results if each not in seen]

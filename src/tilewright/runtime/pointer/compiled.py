@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
+from tilewright._notebook import NotebookForm
 from tilewright.dialects.ttg.context import TARGET
 from tilewright.frontend.captures import Capture
 from tilewright.frontend.carets import underlined
@@ -36,8 +37,7 @@ from tilewright.runtime.arrays import HostArray, NumpyArray, host_array
 from tilewright.runtime.choice import TargetChoice
 from tilewright.runtime.cuda.arrays import DeviceArray
 from tilewright.runtime.descriptors import TensorDescriptor
-from tilewright.runtime.grid import reachable_arrays
-from tilewright.runtime.options import run_options
+from tilewright.runtime.options import reachable_buffers, run_options
 from tilewright.runtime.pointer.host_reads import host_reads
 from tilewright.runtime.specialise import CONSTEXPR, DIVISIBLE, Key
 from tilewright.runtime.uninitialised import is_fresh, mark_initialised
@@ -58,8 +58,10 @@ _CHECK_ALIAS_SYNC = "TILEWRIGHT_CHECK_ALIAS_SYNC"
 
 
 @dataclass(repr=False)
-class CompiledKernel:
+class CompiledKernel(NotebookForm):
     """One kernel for one kind of arguments, which `signature` and `constants` describe."""
+
+    notebook_form = "tilewright.report.notebook.kernels:compiled_kernel_html"
 
     kernel: JITFunction
     keys: tuple[Key, ...]
@@ -235,10 +237,7 @@ class CompiledKernel:
         arguments: list[Argument] = []
         for name, key, value in zip(self.kernel.arg_names, self.keys, values, strict=True):
             _append(arguments, hosts, name, key, value)
-        reached = tuple(
-            Buffer(f"reachable[{index}]", array) for index, array in enumerate(reachable_arrays())
-        )
-        options = run_options(self.name, reached)
+        options = run_options(self.name, reachable_buffers())
         if not self.kernel.check_uninitialised:
             options = replace(options, check_uninitialised=False)
         report = self.last_report = self.numpy.launch(grid, arguments, options)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from typing_extensions import override
 
+from tilewright._notebook import NotebookForm
 from tilewright.frontend.callers import located
 from tilewright.frontend.errors import FrontendError
 from tilewright.frontend.functions.function import KernelFunction
@@ -78,8 +79,10 @@ _ONLY_COMPILED = (
 _STREAM = "stream"
 
 
-class JITFunction(KernelFunction, Launchable):
+class JITFunction(KernelFunction, Launchable, NotebookForm):
     """A kernel, or a function that kernels call."""
+
+    notebook_form = "tilewright.report.notebook.kernels:jit_function_html"
 
     widens_scans = False
     """Of `Options`."""

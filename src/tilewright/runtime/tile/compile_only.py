@@ -7,7 +7,7 @@ own settings (``pass_configs``, ``compile_flags``) stay. How long each took to t
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from time import perf_counter
 from typing import Any
@@ -26,10 +26,11 @@ _TRACERS = [import_module(f"tilewright.language.T.{name}") for name in ("prim_fu
 
 
 @contextmanager
-def compiling_for(target: str, notify: Callback) -> Generator[None]:
+def compiling_for(target: str | None, notify: Callback) -> Generator[None]:
     """Inside the ``with``, a call of a `T` kernel records it and the seconds it took to trace.
 
-    A function that was traced before the ``with`` took none.
+    A function that was traced before the ``with`` took none. Without a `target` kernels have those
+    that they name.
     """
     seconds: dict[ModuleOp, float] = {}
 
@@ -45,7 +46,7 @@ def compiling_for(target: str, notify: Callback) -> Generator[None]:
     for each in _TRACERS:
         vars(each)["trace_into_module"] = timed
     try:
-        with targeting(target), tracing_only(record):
+        with nullcontext() if target is None else targeting(target), tracing_only(record):
             yield
     finally:
         for each in _TRACERS:

@@ -16,6 +16,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from tilewright._notebook import NotebookForm
 from tilewright.frontend.attributes import attribute_of, has_attribute
 from tilewright.frontend.callers import located
 from tilewright.frontend.errors import FrontendError, compile_error
@@ -38,8 +39,10 @@ _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _EAGER_NAMES = frozenset({"Kernel", "ClusterKernel", "const"})
 
 
-class TileJIT:
+class TileJIT(NotebookForm):
     """A function that is a kernel of `T`, or makes one."""
+
+    notebook_form = "tilewright.report.notebook.kernels:tile_jit_html"
 
     def __init__(
         self,

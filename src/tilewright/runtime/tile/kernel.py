@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import ModuleOp
 
+from tilewright._notebook import NotebookForm
 from tilewright.dialects.gpu import ThreadIdOp
 from tilewright.dialects.tile import PipelineOp, StorageAliasSpecOp
 from tilewright.dialects.tile.interfaces import writes
@@ -60,8 +61,10 @@ if TYPE_CHECKING:
 GpuSide: TypeAlias = "CudaKernel | HipGpuKernel"
 
 
-class CompiledTileKernel:
+class CompiledTileKernel(NotebookForm):
     """One function of the IR, ready to run."""
+
+    notebook_form = "tilewright.report.notebook.kernels:tile_kernel_html"
 
     def __init__(
         self,

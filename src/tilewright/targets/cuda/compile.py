@@ -33,6 +33,13 @@ from tilewright.targets.cuda.artefact import DeviceKernel, Program
 from tilewright.targets.cuda.emit.kernel import emit_kernel, is_tensor_map
 from tilewright.targets.cuda.fresh_indices import OTHER_REGISTERS, REOTHER_REGISTERS, refresh, undo
 from tilewright.targets.cuda.loads_in_flight import bytes_in_flight
+from tilewright.targets.cuda.long_copies import (
+    FEWER_COPIES,
+    SHORTEN_COPIES,
+    long_copies,
+    restore_copies,
+    shorten_copies,
+)
 from tilewright.targets.cuda.long_steps import (
     FEWER_STEPS,
     SHORTEN_STEPS,
@@ -243,6 +250,12 @@ def _unrolled_by_two(function: FuncOp) -> Sequence[ForOp]:
     return loops
 
 
+def _unrolled_by_sixteen(function: FuncOp) -> Sequence[ForOp]:
+    loops = long_copies(function)
+    shorten_copies(loops)
+    return loops
+
+
 _CHANGES = (
     _Change(
         SHORTEN_STEPS,
@@ -250,6 +263,13 @@ _CHANGES = (
         _unrolled_by_two,
         restore,
         lambda _, loops: (loops[0], f"{len(loops)} loops of MMAs unrolled by two"),
+    ),
+    _Change(
+        SHORTEN_COPIES,
+        FEWER_COPIES,
+        _unrolled_by_sixteen,
+        restore_copies,
+        lambda _, loops: (loops[0], f"{len(loops)} loops of copies unrolled by sixteen"),
     ),
     _Change(
         REOTHER_REGISTERS,

@@ -30,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 from xdsl.ir import Attribute
 
+from tilewright._notebook import NotebookError
 from tilewright.frontend.carets import underlined
 from tilewright.ir.diagnostics import Diagnostic, SourceManager, pretty
 
@@ -174,7 +175,7 @@ class RunReport:
     warnings: list[Diagnostic] = field(default_factory=list[Diagnostic])
 
 
-class NumpyFault(Exception):
+class NumpyFault(NotebookError, Exception):
     """The kernel did something a GPU would not report. The text shows the source line."""
 
     def __init__(

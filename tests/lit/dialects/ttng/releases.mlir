@@ -17,7 +17,7 @@
 
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:100", "ttg.threads-per-warp" = 32 : i32} {
   // CHECK-LABEL: tt.func @accumulate
-  tt.func @accumulate(%a: !ttg.memdesc<128x64xf16, #tile, #smem, mutable>, %b: !ttg.memdesc<64x128xf16, #tile_t, #smem, mutable>, %bar: !ttg.memdesc<1xi64, #line, #smem, mutable>, %yes: i1, %phase: i32) -> tensor<128x128xf32, #blocked> {
+  tt.func @accumulate(%a: !ttg.memdesc<128x64xf16, #tile, #smem, mutable>, %b: !ttg.memdesc<64x128xf16, #tile_t, #smem, mutable>, %bar: !ttg.memdesc<1xi64, #line, #smem, mutable>, %both: !ttg.memdesc<2x128x128xf32, #acc, #ttng.tensor_memory, mutable>, %yes: i1, %phase: i32) -> tensor<128x128xf32, #blocked> {
     // CHECK: ttng.init_barrier %[[BAR:.*]], 1 : !ttg.memdesc<1xi64, #shared2, #smem, mutable>
     ttng.init_barrier %bar, 1 : !ttg.memdesc<1xi64, #line, #smem, mutable>
     // CHECK: %[[ACC:.*]], %[[TOKEN:.*]] = ttng.tmem_alloc : () -> (!ttg.memdesc<128x128xf32, #tmem, #ttng.tensor_memory, mutable>, !ttg.async.token)
@@ -30,6 +30,11 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     // OLD: ttng.tmem_subslice %{{.*}} {N = 64 : i32} :
     // TLX: ttng.tmem_subslice %{{.*}} {N = 64 : i32} :
     %half = ttng.tmem_subslice %acc {N = 64 : i32} : !ttg.memdesc<128x128xf32, #acc, #ttng.tensor_memory, mutable> -> !ttg.memdesc<128x64xf32, #acc, #ttng.tensor_memory, mutable, 128x128>
+    // Columns of several buffers are their last dimension.
+    // CHECK: ttng.tmem_subslice %{{.*}} {dim = 2 : i32, offset = 64 : i32} :
+    // OLD: ttng.tmem_subslice %{{.*}} {N = 64 : i32} :
+    // TLX: ttng.tmem_subslice %{{.*}} {N = 64 : i32} :
+    %halves = ttng.tmem_subslice %both {N = 64 : i32} : !ttg.memdesc<2x128x128xf32, #acc, #ttng.tensor_memory, mutable> -> !ttg.memdesc<2x128x64xf32, #acc, #ttng.tensor_memory, mutable, 2x128x128>
     // CHECK: %{{.*}}, %{{.*}} = ttng.tmem_load %[[ACC]][%[[MMA]]] : !ttg.memdesc<128x128xf32, #tmem, #ttng.tensor_memory, mutable> -> tensor<128x128xf32, #blocked>
     %value, %read = ttng.tmem_load %acc[%mma] : !ttg.memdesc<128x128xf32, #acc, #ttng.tensor_memory, mutable> -> tensor<128x128xf32, #blocked>
     // CHECK: ttng.inval_barrier %[[BAR]]

@@ -84,3 +84,32 @@ func.func @parts(%a: memref<4x64xf32, #tile.space<global>>, %t: memref<4x4xf32, 
   }
   func.return
 }
+
+// -----
+
+// A copy of a part of a fragment, and one of a part of memory.
+// CHECK-LABEL: func.func @copied_parts
+func.func @copied_parts(%a: memref<32x64xf32, #tile.space<global>>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c32 = arith.constant 32 : index
+  tile.kernel (%bx) in (1) threads(128) {
+    %f = tile.alloc : memref<32x64xf32, #tile.space<fragment>>
+    %s = tile.alloc : memref<32x32xf32, #tile.space<shared>>
+    // CHECK: scf.for
+    scf.for %k = %c0 to %c2 step %c1 {
+      %first = arith.muli %k, %c32 : index
+      %part = tile.region %f[0, %first] [32, 32] : memref<32x64xf32, #tile.space<fragment>> to !tile.region<32x32xf32, #tile.space<fragment>>
+      tile.copy %part -> %s : !tile.region<32x32xf32, #tile.space<fragment>> -> memref<32x32xf32, #tile.space<shared>>
+    // CHECK: } {tile.unroll_explicit}
+    }
+    // CHECK-NOT: tile.unroll_explicit
+    scf.for %k = %c0 to %c2 step %c1 {
+      %first = arith.muli %k, %c32 : index
+      %part = tile.region %a[0, %first] [32, 32] : memref<32x64xf32, #tile.space<global>> to !tile.region<32x32xf32, #tile.space<global>>
+      tile.copy %s -> %part : memref<32x32xf32, #tile.space<shared>> -> !tile.region<32x32xf32, #tile.space<global>>
+    }
+  }
+  func.return
+}

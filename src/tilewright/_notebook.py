@@ -1,0 +1,44 @@
+"""How values of ours are shown by IPython: `_repr_html_`, and short tracebacks of errors.
+
+Classes inherit from `NotebookForm` and name the function that renders them as ``module:function``.
+The modules are in `tilewright.report.notebook`, above all others, and are loaded when a value is
+shown: a kernel that is only launched loads none of it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, ClassVar
+
+_TRACEBACK = "tilewright.report.notebook.errors:traceback_lines"
+_MESSAGE = "tilewright.report.notebook.errors:message_lines"
+
+
+class NotebookForm:
+    """A value that notebooks show as HTML."""
+
+    notebook_form: ClassVar[str]
+    """``module:function`` of the function that makes HTML of the value."""
+
+    def _repr_html_(self) -> str:
+        return load_form(self.notebook_form)(self)
+
+
+class NotebookError(NotebookForm):
+    """An error whose text is a whole message: notebooks show it without frames of the compiler."""
+
+    notebook_form = "tilewright.report.notebook.errors:error_html"
+
+    def _render_traceback_(self) -> list[str]:
+        return load_form(_TRACEBACK)(self)
+
+
+def load_form(name: str) -> Any:
+    """The function called ``module:function``."""
+    module, _, function = name.partition(":")
+    return getattr(importlib.import_module(module), function)
+
+
+def traceback_of(name: str, text: str) -> list[str]:
+    """What IPython prints of an error of Python's own class, whose text is a whole message."""
+    return load_form(_MESSAGE)(name, text)

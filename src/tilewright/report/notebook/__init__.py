@@ -1,0 +1,1 @@
+"""Kernels, plans, reports and errors as HTML inside of a notebook."""

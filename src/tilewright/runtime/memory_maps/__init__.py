@@ -1,0 +1,1 @@
+"""What kernels, compiled or as IR, have in shared and tensor memory."""
