@@ -7,7 +7,7 @@ is evaluated exactly, where an analysis by ranges cannot decide about sums of re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.dialects.arith import AddiOp
 from tilewright.ir.interfaces import constant_value
 from tilewright.ir.text.accessors import operands_of
 
@@ -139,3 +140,13 @@ def _applied(op: Operation, operands: list[Values]) -> Values:
 def _check_signs(operands: list[Values]) -> None:
     if any(each.size and each.min() < 0 for each in operands):
         raise Undefined
+
+
+def addends_of(value: SSAValue) -> Iterator[SSAValue]:
+    """The values whose sum is `value`."""
+    owner = value.owner
+    if isinstance(owner, AddiOp):
+        for each in owner.operands:
+            yield from addends_of(each)
+    else:
+        yield value

@@ -21,7 +21,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from tilewright.dialects.tensix.base import DATA_MOVEMENT, TensixOp, constant_of
+from tilewright.dialects.tensix.base import DATA_MOVEMENT, TensixOp
 from tilewright.dialects.tensix.types import ACCESSOR, SEM, AccessorType, Role
 from tilewright.dialects.tile.base import (
     KeywordSyntax,
@@ -36,6 +36,7 @@ from tilewright.dialects.tile.base import (
     string,
 )
 from tilewright.dialects.tile.mixed import INDEX
+from tilewright.ir.interfaces import constant_integer
 
 MAX_SEMAPHORES = 16
 BARRIERS = KeywordSyntax(("read", "write", "flush", "atomic"))
@@ -178,7 +179,7 @@ class McastOp(RectangleOp):
     @override
     def verify_(self) -> None:
         super().verify_()
-        self.verify_destinations(constant_of(self.dests))
+        self.verify_destinations(constant_integer(self.dests))
 
 
 # -- semaphores --------------------------------------------------------------------------------
@@ -286,4 +287,4 @@ class SemMcastOp(RectangleOp):
     @override
     def verify_(self) -> None:
         super().verify_()
-        self.verify_destinations(constant_of(self.dests))
+        self.verify_destinations(constant_integer(self.dests))
