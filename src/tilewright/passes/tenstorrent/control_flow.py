@@ -19,6 +19,7 @@ from tilewright.dialects.tensix.loops import MatmulKLoopOp
 from tilewright.dialects.tensix.plan import BLOCK_IDS, Assignment
 from tilewright.dialects.tensix.tables import TableOp
 from tilewright.ir.interfaces import constant_value
+from tilewright.ir.traversal import is_inside
 
 _CASTS = ("arith.index_cast", "arith.extsi", "arith.extui", "arith.trunci")
 
@@ -131,22 +132,13 @@ def can_evaluate(op: Operation) -> bool:
 def _is_uniform(block: Block) -> bool:
     """Whether every execution of the block has the same traffic: no control flow depends on it."""
     for op in block.walk():
-        if isinstance(op, IfOp) and _is_inside(op.operands[0], block):
+        if isinstance(op, IfOp) and is_inside(op.operands[0], block):
             return False
         if isinstance(op, (ForOp, MatmulKLoopOp)):
             bounds = (op.lower_bound, op.upper_bound, op.step)
             if any(constant_value(each) is None for each in bounds):
                 return False
     return True
-
-
-def _is_inside(value: SSAValue, block: Block) -> bool:
-    """Whether a value is computed in a block or in one that it contains."""
-    within: Block | None = value.owner if isinstance(value.owner, Block) else value.owner.parent
-    while within is not None and within is not block:
-        outer = within.parent_op()
-        within = None if outer is None else outer.parent
-    return within is block
 
 
 def words_of(core: Assignment) -> Mapping[str, int]:
