@@ -7,7 +7,7 @@ autotuners tried. A fault ends the run, and the page is about what was seen unti
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +15,8 @@ from typing import Any
 from tilewright.analysis.pid_address import AnalysisError
 from tilewright.analysis.pid_address.checks import ALL_CHECKS, Settings, run_checks
 from tilewright.cli.analyze_inputs import Launches, listening_to_tl
-from tilewright.cli.command_line import UsageError, require_file
+from tilewright.cli.command_line import Ended, UsageError, require_file
+from tilewright.cli.interrupts import show_interrupt
 from tilewright.cli.launches import CHECKS, LaunchLog, counted, logged
 from tilewright.cli.script_errors import (
     diagnostics_of,
@@ -25,7 +26,7 @@ from tilewright.cli.script_errors import (
     speaks_for_itself,
 )
 from tilewright.compat import install
-from tilewright.compat.script import exit_code, run_file
+from tilewright.compat.script import INTERRUPTED, exit_code, run_file
 from tilewright.ir.diagnostics import Diagnostic
 from tilewright.report.address_document import Document as AddressDocument
 from tilewright.report.studio.document import Finding, Message, SharedBytes, Sources, Trial, Tuning
@@ -85,13 +86,29 @@ def checked_run(
     require_file(file)
     if has_compat:
         install()
-    run = CheckedRun(LaunchLog(), OrderingLog(wants_timeline=True), Launches())
     missing: list[str] = []
-    with _checking(run, schedules, target) as fresh:
-        run.code = exit_code(lambda: _guarded(file, arguments, run, missing, has_compat=has_compat))
-        run.reports = () if run.log.fault is not None else (*run.orders.unread(), *fresh.reports())
+
+    def run_script(run: CheckedRun) -> int:
+        return exit_code(
+            lambda: _guarded(file, arguments, run, missing, has_compat=has_compat), show_interrupt
+        )
+
+    run = checked_call(run_script, schedules=schedules, target=target)
     if missing:
         raise UsageError(missing[0])
+    if run.code == INTERRUPTED:
+        raise Ended(INTERRUPTED)
+    return run
+
+
+def checked_call(
+    call: Callable[[CheckedRun], int], *, schedules: int, target: str | None = None
+) -> CheckedRun:
+    """Whatever `call` launches, with every check on; it returns an exit code."""
+    run = CheckedRun(LaunchLog(), OrderingLog(wants_timeline=True), Launches())
+    with _checking(run, schedules, target) as fresh:
+        run.code = call(run)
+        run.reports = () if run.log.fault is not None else (*run.orders.unread(), *fresh.reports())
     return run
 
 
