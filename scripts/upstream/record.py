@@ -60,7 +60,10 @@ def entry(
     is_complete: bool = True,
     ours: str | None = None,
 ) -> Entry:
-    """What a run of a suite found; `ours` is the commit that ran it, without it the present one."""
+    """What a run of a suite found.
+
+    `ours` names the commit that ran it, or several; without it, it is the present one.
+    """
     return {
         "project": project,
         "commit": commit_of(result.checkout),
@@ -122,7 +125,7 @@ def table(record: Record) -> str:
     for name, found in sorted(record.items()):
         counts = columns(name, found)
         commit = f"{found['project']} {found['commit'][:10]}"
-        ours = found.get("ours", "")[:10]
+        ours = ", ".join(each[:10] for each in found.get("ours", "").split(", "))
         lines.append(_row(name, commit, ours, sum(counts.values()), *counts.values()))
     return "\n".join(lines)
 

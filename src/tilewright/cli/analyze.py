@@ -64,7 +64,7 @@ def _analyse(options: Options, checks: Sequence[Check], program: str) -> int:
         for remark in script.remarks:
             sys.stderr.write(f"{program}: {remark}\n")
         if script.code == INTERRUPTED:
-            raise KeyboardInterrupt
+            return INTERRUPTED
         if script.code:
             sys.stderr.write(f"{program}: the script ended with exit code {script.code}\n")
             code = WRONG_KERNEL

@@ -28,6 +28,7 @@ from tilewright.cli.gpu_programs import (
     write_ir,
     writing,
 )
+from tilewright.cli.outputs import write_whole
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.text import print_module
 from tilewright.passes.gpu.pipeline import GpuPipeline
@@ -138,10 +139,10 @@ def write_files(directory: Path, done: Sequence[Compiled]) -> None:
             write_ir(directory, f"{compiled.name}{suffix}", texts)
             for name, kernel in compiled.program.kernels.items():
                 path = directory / f"{name}{suffix}.cu"
-                path.write_text(kernel.source, encoding="utf-8")
-                path.with_suffix(".ptx").write_text(_kernel_text(compiled, name, "ptx"))
-                path.with_suffix(".cubin").write_bytes(kernel.cubin)
-                path.with_suffix(".json").write_text(compiled.described.text(name))
+                write_whole(path, kernel.source)
+                write_whole(path.with_suffix(".ptx"), _kernel_text(compiled, name, "ptx"))
+                write_whole(path.with_suffix(".cubin"), kernel.cubin)
+                write_whole(path.with_suffix(".json"), compiled.described.text(name))
 
 
 def json_text(done: Sequence[Compiled]) -> str:

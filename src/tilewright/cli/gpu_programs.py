@@ -25,6 +25,7 @@ from tilewright.cli.command_line import (
     show_diagnostics,
 )
 from tilewright.cli.inputs import IrText, Level, NoTiles, launched, on_tiles, read_ir, text_on_tiles
+from tilewright.cli.outputs import write_whole
 from tilewright.cli.storage_warnings import storage_warnings
 from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine
 from tilewright.ir.opt import SPLIT_MARKER
@@ -196,7 +197,7 @@ def writing(directory: Path) -> Generator[None]:
 def write_ir(directory: Path, name: str, texts: Mapping[str, str]) -> None:
     """The stages of a function that are IR."""
     for stage in IR_STAGES:
-        (directory / f"{name}.{stage}.mlir").write_text(texts[stage], encoding="utf-8")
+        write_whole(directory / f"{name}.{stage}.mlir", texts[stage])
 
 
 # -- metadata --------------------------------------------------------------------------------------

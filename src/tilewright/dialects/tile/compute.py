@@ -52,7 +52,7 @@ from tilewright.ir.text.syntax import UNIT, AttributeSyntax
 PRECISIONS = KeywordSyntax(("ieee", "tf32", "tf32x3", "bf16x3", "bf16x6"))
 POLICIES = KeywordSyntax(("square", "full_row", "full_col"))
 REDUCE_KINDS = KeywordSyntax(
-    ("sum", "max", "min", "absmax", "abssum", "bitand", "bitor", "bitxor", "any", "all")
+    ("sum", "prod", "max", "min", "absmax", "abssum", "bitand", "bitor", "bitxor", "any", "all")
 )
 SCAN_KINDS = KeywordSyntax(("sum", "max"))
 REDUCE_SCOPES = KeywordSyntax(("block", "threads"))
