@@ -75,10 +75,6 @@ KNOWN: Mapping[str, str] = {
     "without T.ws",
     "bitnet-1.58b/kernel_benchmark/tilelang_bitnet_158_int8xint2_prefill.py": "writes MMAs of "
     "4-bit integers itself, with a part of TileLang's own lowering",
-    "blockscaled_gemm_sm100/gemm_mxfp8_blockscaled_1d1d.py": "its accumulator changes its layout "
-    "through 128 KiB of shared memory, beside 217 KiB of tiles",
-    "blockscaled_gemm_sm100/grouped_gemm_mxfp8_blockscaled_1d1d.py": "its accumulator changes its "
-    "layout through 128 KiB of shared memory, beside 217 KiB of tiles",
     "deepseek_mla/example_mla_decode_ws.py": "its second warp group reads sum_exp_shared with "
     "no barrier after the first one's write: a data race",
     "deepseek_v32/sparse_mla_fwd_pipelined.py": "its second warp group reads sum_exp_shared with "

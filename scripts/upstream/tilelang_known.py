@@ -65,7 +65,6 @@ KNOWN: Mapping[str, str] = {
     "barrier of 128",
     "*::test_*fp4*": "elements of 4 bits in memory are not supported",
     "components/test_cuda_shared_memory_alias_codegen.py": "elements of 4 bits, or their CUDA text",
-    "cpu/test_tilelang_cpu_tgemm.py": "T.gemm on arrays of one thread: copy them to a fragment",
     "cuda/test_tma_dsmem.py": "stores into shared memory of another block are not supported",
     "cuda/test_tma_multicast_demo.py": "stores into shared memory of another block are not "
     "supported",

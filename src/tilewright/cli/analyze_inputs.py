@@ -75,6 +75,11 @@ class Input:
     tile: TileKernel | None = None
     """The kernel itself, if it is one of the tile language."""
 
+    @property
+    def name(self) -> str:
+        """What is analysed, while it is."""
+        return self.launch or self.function or "the kernel"
+
     def title(self, report: AddressReport) -> str:
         """The launch; that of a `T` kernel has the grid which the function computes."""
         if self.tile is None or not self.launch:

@@ -29,6 +29,7 @@ from tilewright.cli.gpu_programs import (
     writing,
 )
 from tilewright.cli.outputs import write_whole
+from tilewright.cli.working import working_on
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.text import print_module
 from tilewright.passes.amd.pipeline import AmdPipeline
@@ -102,7 +103,8 @@ def compile_file(
     `CompileError` describes what is wrong with a kernel.
     """
     sources = sources_of(line, target, program, HipSettings)
-    return [_compiled(each, stage) for each in sources.found], sources
+    found = working_on(sources.found, "compiling")
+    return [_compiled(each, stage) for each in found], sources
 
 
 def _compiled(source: Source, stage: str | None) -> Compiled:

@@ -29,6 +29,7 @@ from tilewright.cli.gpu_programs import (
     writing,
 )
 from tilewright.cli.outputs import write_whole
+from tilewright.cli.working import working_on
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.text import print_module
 from tilewright.passes.gpu.pipeline import GpuPipeline
@@ -73,7 +74,7 @@ class _TimedPipeline(TimedPipeline, GpuPipeline):
 def compile_file(line: CommandLine, target: str, program: str) -> tuple[list[Compiled], Sources]:
     """Compile what a file holds or calls; `CompileError` describes what is wrong with a kernel."""
     sources = sources_of(line, target, program, Settings)
-    return [_compiled(each) for each in sources.found], sources
+    return [_compiled(each) for each in working_on(sources.found, "compiling")], sources
 
 
 def _compiled(source: Source) -> Compiled:

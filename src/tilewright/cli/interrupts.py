@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Iterator
 from types import FrameType
 
+from tilewright.cli.working import clear_line
 from tilewright.frontend.callers import PACKAGE
 
 _GENERATED = re.compile(r"^NumPy code of the kernel `(\w+)`")
@@ -23,6 +24,7 @@ _ORIGIN = re.compile(r"# (\S+:\d+)\s*$")
 def show_interrupt(error: BaseException) -> None:
     """Print where a program was when it was interrupted, in one line."""
     sys.stdout.flush()
+    clear_line()
     sys.stderr.write(f"\ninterrupted {where(error)}\n")
 
 

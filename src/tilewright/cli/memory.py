@@ -37,6 +37,7 @@ from tilewright.cli.memory_merge import merged_maps
 from tilewright.cli.outputs import printable, write_output
 from tilewright.cli.support import MEMORY_OF_TRITON
 from tilewright.cli.targets import GPUS, TENSTORRENT, TRITON, checked_name, kind_of
+from tilewright.cli.working import working_on
 from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity, locate
 from tilewright.memory import (
     Memory,
@@ -180,7 +181,7 @@ def _script_as_written(request: _Request, program: str) -> int:
     found: list[MemoryMap] = []
     engine, without = DiagnosticEngine(), list[str]()
     every = launched(request.line, program, done="traced")
-    for each in every:
+    for each in working_on(every, "planning"):
         module, target = _written(each, request.target)
         maps = _as_written(replace(request, target=target), module, engine)
         if maps == ():

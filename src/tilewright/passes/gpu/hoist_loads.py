@@ -15,7 +15,8 @@
 `S` and `D` are shared buffers. The CUDA compiler does not know that they do not overlap, so that
 the load of an iteration would be issued after the store of the one before, and wait for its own
 latency. `T` is a tensor that the kernel only reads: what the next iteration of `k` needs of it is
-loaded while the tensor cores work, and no iteration waits for global memory.
+loaded while the tensor cores work, and no iteration waits for global memory. Where several blocks
+share a multiprocessor they hide that latency for each other, and registers are what they lack.
 
 A load is moved if its indices are computed from the variables of the two loops and what is outside,
 and if the loop around it does no more than access memory: threads do not synchronise in it. What is
@@ -67,7 +68,7 @@ class HoistLoads(Pass):
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for function in module.body.ops:
             if isinstance(function, FuncOp) and simt_names.KERNEL in function.attributes:
-                left: dict[ForOp, int] = {}
+                left: dict[ForOp, int] | None = None if _shares_multiprocessor(function) else {}
                 for op in [op for op in walk(function) if isinstance(op, ForOp)]:
                     if names.UNROLL in op.attributes and _is_plain(op):
                         _hoist(op, left)
@@ -89,13 +90,18 @@ def _computes(op: Operation) -> bool:
     return bool(pointers) and all(space_of(each.type) is Space.LOCAL for each in pointers)
 
 
-def _hoist(loop: ForOp, left: dict[ForOp, int]) -> None:
-    """`left`: registers that loops have for loads of their next iteration."""
+def _shares_multiprocessor(function: FuncOp) -> bool:
+    blocks = function.attributes.get(simt_names.MIN_BLOCKS)
+    return isinstance(blocks, IntegerAttr) and blocks.value.data > 1
+
+
+def _hoist(loop: ForOp, left: dict[ForOp, int] | None) -> None:
+    """`left`: registers that loops have for loads of their next iteration; None for none."""
     trip_count = trip_count_of(loop)
     if trip_count is None or trip_count < 2 or loop.results or not _counts(loop):
         return
     written = {region.base for region in writes(loop)}
-    around = _Around.of(loop)
+    around = None if left is None else _Around.of(loop)
     budget = _MAX_REGISTERS
     within: list[_Load] = []
     ahead: list[_Load] = []
@@ -110,6 +116,7 @@ def _hoist(loop: ForOp, left: dict[ForOp, int]) -> None:
                 within.append(load)
         elif (
             around is not None
+            and left is not None
             and around.may_hoist(load)
             and taken <= left.setdefault(around.loop, _MAX_REGISTERS)
         ):

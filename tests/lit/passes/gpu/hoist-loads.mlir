@@ -217,3 +217,27 @@ func.func @not_ahead(%T: memref<512xi32, #g> {simt.const, simt.restrict}, %W: me
   }
   func.return
 }
+
+// -----
+
+// Other blocks of the multiprocessor work while one waits.
+
+#s = #tile.space<shared>
+#g = #tile.space<global>
+
+// CHECK-LABEL: func.func @several_blocks
+// CHECK-NOT:     tile.alloc "values
+func.func @several_blocks(%T: memref<512xi32, #g> {simt.const, simt.restrict}, %n: index) attributes {simt.kernel, simt.threads = 128 : i64, simt.min_blocks = 2 : i64} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %D = tile.alloc "D" offset 0 : memref<512xi32, #s>
+  scf.for %k = %c0 to %n step %c1 {
+    scf.for %i = %c0 to %c4 step %c1 {
+      %x = memref.load %T[%i] : memref<512xi32, #g>
+      memref.store %x, %D[%i] : memref<512xi32, #s>
+    } {tile.unroll}
+    nv.wgmma.wait 0
+  }
+  func.return
+}
