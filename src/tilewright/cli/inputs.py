@@ -39,7 +39,7 @@ from tilewright.ir.passes import closest
 from tilewright.ir.text import parse_source
 from tilewright.ir.traversal import walk
 from tilewright.ir.verify import verify
-from tilewright.passes.tile.raise_to_tile import NotRaised, raise_module
+from tilewright.passes.tile.raise_to_tile import TARGET_NEEDS_TILES, NotRaised, raise_module
 
 if TYPE_CHECKING:
     from tilewright.runtime.pointer.compiled import CompiledKernel
@@ -148,12 +148,8 @@ class NoTiles:
     reasons: tuple[Diagnostic, ...]
 
     def __str__(self) -> str:
-        first = next((each for each in self.reasons if each.code != _SUMMARY), None)
+        first = next((each for each in self.reasons if each.code != TARGET_NEEDS_TILES), None)
         return f"{self.name} is not raised to tiles" + (f": {first.message}" if first else "")
-
-
-_SUMMARY = "TW8030"
-"""The error above the reasons."""
 
 
 def text_on_tiles(ir: IrText) -> ModuleOp | NoTiles:

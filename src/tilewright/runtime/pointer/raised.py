@@ -45,6 +45,7 @@ from tilewright.language.T.prim_func import PrimFunc
 from tilewright.memory.multiprocessors import MULTIPROCESSORS, RESERVED_SMEM_BYTES
 from tilewright.passes.tile.check_barriers import check_launch
 from tilewright.passes.tile.raise_to_tile import (
+    TARGET_NEEDS_TILES,
     TMA_BYTES,
     NotRaised,
     RaisedKernel,
@@ -92,7 +93,6 @@ if TYPE_CHECKING:
     from tilewright.runtime.tile.device import Plan
     from tilewright.runtime.tile.thread_level import ThreadRuns
 
-TARGET_NEEDS_TILES = "TW8030"
 _IS_NULL = (
     "the array is empty, its address is 0, and the kernel tests whether the pointer is null: pass "
     "None, or launch with target='triton'"
