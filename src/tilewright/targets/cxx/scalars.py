@@ -220,11 +220,16 @@ def _negate(emitter: Emitter, op: Operation) -> None:
 
 
 def _ours(name: str) -> Rule:
-    """A device function of ours, for any type."""
+    """A device function of ours, for any type; floats of 8 bits, which CUDA cannot compare, take
+    that of `float`."""
 
     def rule(emitter: Emitter, op: Operation) -> None:
         operands = [emitter.operand(each) for each in op.operands]
-        emitter.scalar(op.results[0].type)
+        type = emitter.scalar(op.results[0].type)
+        if type.is_float and type.bits == 8:
+            call = emitter.call(name, [f"float({each})" for each in operands])
+            emitter.pure(op.results[0], Text(f"{type.name}({call})"))
+            return
         emitter.pure(op.results[0], Text(emitter.call(name, operands)))
 
     return rule
