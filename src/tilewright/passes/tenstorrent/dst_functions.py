@@ -109,6 +109,6 @@ def no_intrinsic(op: Operation) -> str:
     """What the target has instead of an op."""
     return (
         f"'{op.name}' on '{op.results[0].type}' has no tile intrinsic: element-wise ops are add, "
-        "sub, mul, div, max, min and comparisons of floats and int32, select, power, exp, exp2, "
-        "log, log2, sqrt, rsqrt, tanh, erf, sin, cos, floor, ceil, abs and neg on floats"
+        "sub, mul, div, max, min and comparisons of floats and int32, select, and of floats power, "
+        f"log2, {', '.join(UNARY.values())}"
     )
