@@ -46,6 +46,7 @@ UNARY: Mapping[str, str] = {
     "math.sqrt": "sqrt",
     "math.rsqrt": "rsqrt",
     "math.tanh": "tanh",
+    "math.softsign": "softsign",
     "math.erf": "erf",
     "math.erfc": "erfc",
     "math.sin": "sin",

@@ -42,6 +42,7 @@ UNARY_HEADERS: Mapping[str, str] = {
     **dict.fromkeys(("erf", "erfc"), "eltwise_unary/erf_erfc.h"),
     **dict.fromkeys(("sin", "cos", "tan", "asin", "acos", "atan"), "eltwise_unary/trigonometry.h"),
     **dict.fromkeys(("floor", "ceil", "trunc"), "eltwise_unary/rounding.h"),
+    "softsign": "eltwise_unary/activations.h",
     **dict.fromkeys(
         ("exp2", "expm1", "log", "sigmoid", "tanh", "square", "abs", "sign"),
         "compute_kernel_api.h",
