@@ -61,6 +61,7 @@ PASSES = (
     "use-warp-index",
     "prefetch-tensor-maps",
     "hoist-guarded-indices",
+    "hoist-loads",
     "split-addresses",
     "chain-wgmma",
     "shorten-steps",

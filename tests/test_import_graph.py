@@ -17,7 +17,7 @@ import pytest
 
 import tilewright
 from tilewright import dialects
-from tilewright.cli import check_parts, editor_server
+from tilewright.cli import check_parts, editor_server, tune
 from tilewright.cli import main as cli
 from tilewright.compat.modules import MODULES as TRITON_MODULES
 from tilewright.compat.tilelang_modules import TILELANG
@@ -78,10 +78,12 @@ ENTRY_POINTS: Mapping[str, Iterable[str]] = {
     "loaded by name where numba is installed": [f"{PACKAGE}.memory.registry.numba_backend"],
     "work and worker processes, named in messages": {
         check_parts.WORK.partition(":")[0],
+        tune.WORK.partition(":")[0],
         editor_server.DETAILS,
         worker_pool.MODULE,
     },
     "what notebooks show, named by classes": notebook_modules(),
+    "loaded by IPython": [tilewright._EXTENSION],
     "functions that generated NumPy source imports": {
         *POINTER_HELPERS.values(),
         *TILE_HELPERS.values(),

@@ -12,7 +12,7 @@ sys.path[:0] = [path for path in (str(ROOT), str(ROOT / "src")) if path not in s
 
 from mkdocs.structure.files import File  # noqa: E402
 
-from scripts.docs_site import outside  # noqa: E402
+from scripts.docs_site import notebooks, outside  # noqa: E402
 from scripts.docs_site.reference import NAMESPACES, page_of  # noqa: E402
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ def on_files(files: Files, config: Any) -> Files:
     """Adds the pages that are made while the site is built."""
     for namespace in NAMESPACES:
         files.append(File.generated(config, namespace.page, content=page_of(namespace)))
+    for page, text in notebooks.pages().items():
+        files.append(File.generated(config, page, content=text))
     required = set(outside.TOP_PAGES)
     for file in files.documentation_pages():
         required |= outside.inside(file.src_uri, file.content_string)[1]
@@ -39,4 +41,5 @@ def on_files(files: Files, config: Any) -> Files:
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Leads links out of `docs/` to the pages that `on_files` added."""
-    return outside.inside(page.file.src_uri, markdown)[0]
+    led = outside.inside(page.file.src_uri, markdown)[0]
+    return notebooks.to_pages(led, page.file.src_uri)

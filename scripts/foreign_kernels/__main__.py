@@ -1,11 +1,13 @@
 """Values of foreign kernels: on pointers, and raised to tiles before and after scheduling.
 
     python -m scripts.foreign_kernels ROOT FILE... [--only TEXT] [--list] [--variants 2]
+                                      [--set NAME=VALUE ...]
 
 ROOT is the directory that the project's modules are imported from, FILE one of its files or
 directories. Nothing of the project is installed, copied or changed. For each kernel that is
 launched (not called by others), and each choice of arguments (`guessing`), bytes of all arrays are
-compared.
+compared. Where the guess is wrong, `--set stage=3`, `--set out_dtype=tl.float32` and
+`--set words=np.int32` (the elements of an array) say better.
 """
 
 from __future__ import annotations
@@ -16,10 +18,12 @@ import time
 import traceback
 import warnings
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from xdsl.rewriter import Rewriter
 
@@ -27,6 +31,7 @@ from scripts.foreign_kernels.guessing import VARIANTS, Variant, arguments_of, gr
 from scripts.foreign_kernels.loading import install, kernels_of
 from tests.passes.raising.launches import recorded
 from tests.passes.raising.levels import Launch, assert_same, on_pointers, on_tiles, parsed
+from tilewright import tl
 from tilewright.dialects.arith import ConstantOp
 from tilewright.dialects.tt import LoadOp
 from tilewright.ir.diagnostics import CompileError
@@ -45,10 +50,15 @@ ORDER = ("crash", "differs", "fault", "refused", "right", "no data", "not traced
 """Outcomes; of several choices of arguments the first of these counts."""
 
 
-def outcome(kernel: JITFunction, variant: Variant, floats: Any = None) -> tuple[str, str]:
+def outcome(
+    kernel: JITFunction,
+    variant: Variant,
+    floats: Any = None,
+    given: Mapping[str, Any] | None = None,
+) -> tuple[str, str]:
     """What becomes of a kernel with one choice of arguments, and a reason."""
     try:
-        values = arguments_of(kernel, variant, floats)
+        values = arguments_of(kernel, variant, floats, given)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             text = kernel.warmup(**values).text("ttir", locations=True)
@@ -122,6 +132,7 @@ def main() -> None:
     parser.add_argument("files", type=Path, nargs="+")
     parser.add_argument("--only", default="", help="kernels whose names contain this")
     parser.add_argument("--variants", type=int, default=2, help="choices of arguments")
+    parser.add_argument("--set", action="append", default=[], help="NAME=VALUE")
     parser.add_argument("--list", action="store_true", help="every outcome, not only problems")
     options = parser.parse_args()
     root = options.root.resolve()
@@ -132,6 +143,10 @@ def main() -> None:
         for path in ([each] if each.is_file() else sorted(each.rglob("*.py")))
     ]
     files = [each.resolve() for each in files if "jit" in each.read_text()]
+    scope = {"np": np, "tl": tl, "ml_dtypes": ml_dtypes}
+    given = {
+        name: eval(value, scope) for name, _, value in (each.partition("=") for each in options.set)
+    }
     total: Counter[str] = Counter()
     for name, kernel in kernels_of(root, files):
         if options.only not in name:
@@ -139,7 +154,7 @@ def main() -> None:
         begin = time.perf_counter()
         found: list[tuple[str, str, Variant]] = []
         for variant in VARIANTS[: options.variants]:
-            found.append((*outcome(kernel, variant), variant))
+            found.append((*outcome(kernel, variant, given=given), variant))
         worst = min(found, key=lambda each: ORDER.index(each[0]))
         total[worst[0]] += 1
         if options.list or worst[0] not in ("right",):

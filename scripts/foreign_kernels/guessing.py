@@ -15,6 +15,7 @@ import math
 import re
 import textwrap
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -282,14 +283,24 @@ def grid_of(kernel: JITFunction) -> tuple[int, int, int]:
     return x, y, z
 
 
-def arguments_of(kernel: JITFunction, variant: Variant, floats: Any = None) -> dict[str, Any]:
-    """A value for each parameter."""
+def arguments_of(
+    kernel: JITFunction,
+    variant: Variant,
+    floats: Any = None,
+    given: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """A value for each parameter; some are `given`, of an array the type of its elements."""
+    given = {} if given is None else given
     reading = reading_of(kernel)
     strides = _strides([name for name in kernel.arg_names if _is_stride(name, reading)])
     values: dict[str, Any] = {}
     for parameter in kernel.parameters:
         name = parameter.name
-        if name in reading.descriptors:
+        if name in given:
+            value = given[name]
+            is_type = isinstance(value, type) and issubclass(value, np.generic)
+            values[name] = _filled(name, value) if is_type else value
+        elif name in reading.descriptors:
             values[name] = _described(name, reading, variant, floats)
         elif name in reading.pointers:
             values[name] = _array(name, reading, floats)
@@ -372,6 +383,15 @@ def _size(name: str, variant: Variant) -> int:
     if "seed" in name:
         return 1234
     return variant.size
+
+
+def _filled(name: str, dtype: type[np.generic]) -> np.ndarray:
+    """An array of a type: bits of integers, small floats."""
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    if np.issubdtype(dtype, np.integer):
+        limits = np.iinfo(dtype)
+        return rng.integers(limits.min, limits.max, ELEMENTS, dtype, endpoint=True)
+    return (rng.standard_normal(ELEMENTS) * 0.5).astype(np.float32).astype(dtype)
 
 
 def _array(name: str, reading: Reading, floats: Any) -> np.ndarray:

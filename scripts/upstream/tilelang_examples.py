@@ -52,6 +52,8 @@ ROOT = Path(__file__).resolve().parents[2]
 STAND_INS = ROOT / "scripts" / "stand_ins"
 _GRACE = 15.0
 """Seconds that a process may take after its alarm."""
+_QUIET = 20
+"""Seconds without a new kernel after which a file whose kernels are compiled has shown them."""
 _ALL_SKIPPED = 5
 """What pytest ends with where the file's own marks skip all of its tests."""
 _ONLY_ON_GPUS = "TW6001"
@@ -233,7 +235,7 @@ def perform(path: Path, record: Path, limit: float, *, compiling: bool) -> None:
 
     seen: list[str] = []
     if compiling:
-        _compile_instead(seen, record)
+        _compile_instead(seen, record, int(limit))
         _leave_out_references()
 
     def stop(*_: object) -> None:
@@ -241,6 +243,7 @@ def perform(path: Path, record: Path, limit: float, *, compiling: bool) -> None:
 
     signal.signal(signal.SIGALRM, stop)
     signal.alarm(int(limit))
+    failures = _failures_of_tests(path)
     ending, reason = "ran", ""
     try:
         run_file(str(path), ())
@@ -249,6 +252,8 @@ def perform(path: Path, record: Path, limit: float, *, compiling: bool) -> None:
             ending, reason = "package absent", "its marks require another GPU or package"
         elif end.code not in (None, 0):
             ending, reason = "file", f"exit status {end.code}"
+            if failures:
+                ending, reason = min(failures, key=lambda each: _GRAVITY.index(each[0]))
     except BaseException as error:
         signal.alarm(0)
         traceback.print_exc()
@@ -257,10 +262,36 @@ def perform(path: Path, record: Path, limit: float, *, compiling: bool) -> None:
     is_judged = ending == "refused" or (ending == "fault" and not _is_about_results(reason))
     if compiling and seen and not is_judged:
         ending = "traced"
+    elif compiling and reason.startswith("AssertionError"):
+        ending, reason = "time", "limit"  # its numbers are arbitrary, and it compiled nothing
     fields = {"ending": ending, "reason": reason, "kernels": len(seen)}
     record.write_text(json.dumps(fields))
     sys.stdout.flush()
     os._exit(0)  # threads of a file that did not end
+
+
+_GRAVITY = ("fault", "refused", "file", "time", "package absent")
+"""Which of several failures of a file of tests counts."""
+
+
+def _failures_of_tests(path: Path) -> list[tuple[str, str]]:
+    """A list that gets the endings of tests that fail, where `path` runs pytest on itself."""
+    import pytest
+
+    found: list[tuple[str, str]] = []
+
+    class Recorder:
+        def pytest_exception_interact(self, call: pytest.CallInfo[None]) -> None:
+            if call.excinfo is not None:
+                found.append(_classify(call.excinfo.value, path))
+
+    run = pytest.main
+
+    def main(args: Any = None, plugins: Sequence[object] | None = None) -> Any:
+        return run(args, [*(plugins or ()), Recorder()])
+
+    pytest.main = main
+    return found
 
 
 def _is_about_results(reason: str) -> bool:
@@ -303,25 +334,33 @@ def _leave_out_references() -> None:
         ) -> Any:
             given = kwargs or {}
             tensors = torch.utils._pytree.tree_leaves((args, given))
-            is_learned = any(getattr(each, "requires_grad", False) for each in tensors)
-            if func not in heavy or "out" in given or is_learned:
+            tensors = [each for each in tensors if isinstance(each, torch.Tensor)]
+            if func not in heavy or "out" in given:
                 return func(*args, **given)
-            device = next(each.device for each in tensors if isinstance(each, torch.Tensor))
             to_meta = torch.utils._pytree.tree_map_only(
-                torch.Tensor, lambda tensor: tensor.to("meta"), (args, given)
+                torch.Tensor, lambda tensor: tensor.detach().to("meta"), (args, given)
             )
             found = func(*to_meta[0], **to_meta[1])
-            return torch.utils._pytree.tree_map_only(
-                torch.Tensor, lambda tensor: torch.zeros_like(tensor, device=device), found
-            )
+            learned = [each for each in tensors if each.requires_grad]
+            device = tensors[0].device
+
+            def zeros(shape: Any) -> Any:
+                made = torch.zeros_like(shape, device=device)
+                for each in learned if made.is_floating_point() else ():
+                    # A gradient reaches what is learned: it is zero too.
+                    made = made + (each[(0,) * each.ndim] * 0).to(made.dtype)
+                return made
+
+            return torch.utils._pytree.tree_map_only(torch.Tensor, zeros, found)
 
     ByShape().__enter__()
 
 
-def _compile_instead(seen: list[str], record: Path) -> None:
+def _compile_instead(seen: list[str], record: Path, limit: int) -> None:
     """A launch compiles the kernel for its chip, once, and leaves its tensors as they are.
 
-    Where the file's own code then takes too long, what was compiled until then counts.
+    Where the file's own code then takes too long, what was compiled until then counts: the process
+    ends at the limit, and some seconds after the last kernel.
     """
     from tilewright.runtime.tile.kernel import CompiledTileKernel
     from tilewright.runtime.tile.targets import default_arch
@@ -335,7 +374,9 @@ def _compile_instead(seen: list[str], record: Path) -> None:
         key = (self.prim_func.script(), self.settings_for(arch))
         if key not in done:
             done.add(key)
+            signal.alarm(limit)
             compile_as(self.prim_func.module, self.settings_for(arch))
+            signal.alarm(_QUIET)
             seen.append(self.name)
             fields = {"ending": "traced", "reason": "limit", "kernels": len(seen)}
             record.write_text(json.dumps(fields))

@@ -47,8 +47,12 @@ if TYPE_CHECKING:
         tenstorrent_running as tenstorrent_running,
     )
     from tilewright.runtime.torch_op import torch_op as torch_op
+    from tilewright.runtime.tuning_table import tuning_table as tuning_table
     from tilewright.runtime.uninitialised import empty as empty
     from tilewright.targets.numpy.api import NumpyFault as NumpyFault
+
+_EXTENSION = "tilewright.cli.notebook"
+"""What ``%load_ext tilewright`` loads."""
 
 _WHERE = {
     "AutoTuner": "tilewright.runtime.tile.autotune",
@@ -83,6 +87,7 @@ _WHERE = {
     "tl": "tilewright.language",
     "tlx": "tilewright.language",
     "torch_op": "tilewright.runtime.torch_op",
+    "tuning_table": "tilewright.runtime.tuning_table",
 }
 
 __all__ = [
@@ -119,6 +124,7 @@ __all__ = [
     "tl",
     "tlx",
     "torch_op",
+    "tuning_table",
 ]
 
 
@@ -132,6 +138,11 @@ def __getattr__(name: str) -> object:
         value = getattr(importlib.import_module(module), inside or name)
     globals()[name] = value
     return value
+
+
+def load_ipython_extension(shell: object) -> None:
+    """``%load_ext tilewright``: the magics ``%%check`` and ``%%studio``."""
+    importlib.import_module(_EXTENSION).load(shell)
 
 
 def __dir__() -> list[str]:

@@ -19,9 +19,19 @@ class NotebookForm:
 
     notebook_form: ClassVar[str]
     """``module:function`` of the function that makes HTML of the value."""
+    notebook_text: ClassVar[str] = ""
+    """The same for text, where `str` is not what a terminal should show."""
 
     def _repr_html_(self) -> str:
         return load_form(self.notebook_form)(self)
+
+    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
+        text = load_form(self.notebook_text)(self) if self.notebook_text else str(self)
+        printer.text(text)
+
+    def __init_subclass__(cls) -> None:
+        # IPython takes `_repr_pretty_` or `__repr__` of the first class that has one of them.
+        cls._repr_pretty_ = NotebookForm._repr_pretty_
 
 
 class NotebookError(NotebookForm):

@@ -23,7 +23,7 @@ def scale(x_ptr, out_ptr, n, factor, BLOCK: tl.constexpr):
 
 @tw.jit
 def indirect(table_ptr):
-    x_ptr = tl.load(table_ptr).to(tl.pointer_type(tl.int32))
+    x_ptr = tl.load(table_ptr + tl.arange(0, 2)).to(tl.pointer_type(tl.int32))
     tl.store(x_ptr, 0)
 
 
@@ -97,10 +97,10 @@ def test_a_refusal_is_an_error_and_nothing_is_written(
     assert f"error[TW8030]: indirect cannot be compiled for {target}" in error
     assert f"note: help: change what the remarks name{other}\n" in error
     assert (
-        "kernels.py:15:13: remark[TW8012]: not raised to tiles: addresses are computed as integers "
-        "(tt.int_to_ptr)\n"
+        "kernels.py:15:13: remark[TW8012]: not raised to tiles: each element has an address of its "
+        "own (tt.int_to_ptr)\n"
     ) in error
-    assert "x_ptr = tl.load(table_ptr).to(tl.pointer_type(tl.int32))" in error
+    assert "x_ptr = tl.load(table_ptr + tl.arange(0, 2)).to(tl.pointer_type(tl.int32))" in error
     assert not (tmp_path / "made").exists()
 
 

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from scripts.docs_site import outside, reference
+from scripts.docs_site import notebooks, outside, reference
 from tests.test_docs import ROOT
 
 pytest.importorskip("mkdocs", reason="mkdocs is not installed: pip install '.[docs]'")
@@ -88,6 +88,7 @@ def test_every_page_of_docs_is_in_the_navigation() -> None:
     listed = re.findall(r": ([\w/.-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
     pages = {file.relative_to(ROOT / "docs").as_posix() for file in (ROOT / "docs").rglob("*.md")}
     made = {each.page for each in reference.NAMESPACES} | set(outside.TOP_PAGES)
+    made |= set(notebooks.pages())
     assert sorted(pages | made) == sorted(listed)
 
 

@@ -14,17 +14,16 @@ parts without a fault, what they have read and not analysed is merged.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from tilewright.cli.command_line import CommandLine, UsageError, require_file
 from tilewright.cli.launches import LaunchLog
+from tilewright.cli.placed_script import described_script, where_in
 from tilewright.runtime.executors.cluster import ClusterUnavailable
 from tilewright.runtime.executors.gather import WorkFailed, gathered, journal, merged
-from tilewright.runtime.executors.pools import ExecutorLost, pool_of, where_of
+from tilewright.runtime.executors.pools import ExecutorLost, pool_of
 from tilewright.runtime.executors.work import Work
 from tilewright.targets.numpy.tasks.ordering import OrderingLog
 
@@ -73,9 +72,6 @@ def searched(line: CommandLine, schedules: int) -> Part:
     if not line.is_script:
         raise UsageError(f"--{_first(line)} applies to Python files only")
     require_file(line.file)
-    jobs = line.values.get("jobs", "1" if "cluster" not in line.values else None)
-    if jobs is not None and not jobs.isdigit():
-        raise UsageError(f"--jobs: '{jobs}' is not an integer >= 1")
     if schedules < 2:
         return Part((0,))
     work = Work.of(WORK)
@@ -84,7 +80,7 @@ def searched(line: CommandLine, schedules: int) -> Part:
     ]
     values = [_described(line, seeds) for seeds in parts]
     try:
-        where = where_of(None if jobs is None else int(jobs), line.values.get("cluster"))
+        where = where_in(line)
         with journal(line.values.get("log")) as log, pool_of(where) as pool:
             found = gathered(work, values, pool=pool, log=log, things="parts", name="schedules")
             outcomes = merged(found, work, values)
@@ -113,10 +109,7 @@ def _first(line: CommandLine) -> str:
 def _described(line: CommandLine, seeds: Sequence[int]) -> dict[str, Any]:
     flags = [f"--{name}={value}" for name, value in line.values.items() if name not in _HERE]
     return {
-        "file": line.file,
-        "text": Path(line.file).read_text(encoding="utf-8", errors="surrogateescape"),
-        "directory": os.getcwd(),  # noqa: PTH109
+        **described_script(line),
         "flags": [*flags, *(f"--{name}" for name in sorted(line.switches))],
-        "arguments": line.script_arguments,
         "seeds": list(seeds),
     }

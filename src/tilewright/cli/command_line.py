@@ -114,7 +114,8 @@ def parse(
             if line.file:
                 raise UsageError(f"two input files, '{line.file}' and '{argument}'")
             line.file, kernel = file_and_kernel(argument)
-            line.kernel = kernel or line.kernel
+            if kernel is not None:
+                line.values["kernel"] = kernel
             continue
         name, value = _taken(command, argument, pending)
         if value is None:
@@ -125,7 +126,7 @@ def parse(
     line.file = line.file or default_file
     if not line.file:
         raise UsageError("no FILE; try --help")
-    line.kernel = line.values.get("kernel", line.kernel)
+    line.kernel = line.values.get("kernel")
     if line.kernel is not None:
         line.kernel = line.kernel.removeprefix("@")
     _check(command, line)

@@ -236,17 +236,10 @@ def _executing(line: CommandLine) -> AbstractContextManager[None]:
     """Where a plain run tunes its kernels."""
     if not any(name in line.values for name in ("cluster", "jobs", "log")):
         return nullcontext()
+    from tilewright.cli.placed_script import where_in
     from tilewright.runtime.executors.current import executing
-    from tilewright.runtime.executors.pools import where_of
 
-    jobs = line.values.get("jobs", "1" if "cluster" not in line.values else None)
-    if jobs is not None and not jobs.isdigit():
-        raise UsageError(f"--jobs: '{jobs}' is not an integer >= 1")
-    try:
-        where = where_of(None if jobs is None else int(jobs), line.values.get("cluster"))
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-    return executing(where, log=line.values.get("log"))
+    return executing(where_in(line), log=line.values.get("log"))
 
 
 def _report(runs: TenstorrentRuns | None, code: int, program: str) -> None:

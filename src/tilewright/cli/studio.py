@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilewright import __version__
-from tilewright.analysis.ordering.timeline import Timeline
 from tilewright.cli.command_line import (
     CommandLine,
     UsageError,
@@ -20,16 +18,11 @@ from tilewright.cli.command_line import (
 )
 from tilewright.cli.commands import STUDIO
 from tilewright.cli.outputs import write_whole
-from tilewright.cli.studio_kernels import (
-    checked_target_name,
-    pointer_kernel,
-    raised_or_reason,
-    tile_kernels,
-)
-from tilewright.cli.studio_run import CheckedRun, addresses, checked_run, findings, tuning
-from tilewright.report.studio.document import Document, Kernel, Sources
+from tilewright.cli.studio_document import document_of
+from tilewright.cli.studio_kernels import checked_target_name
+from tilewright.cli.studio_run import checked_run
+from tilewright.report.studio.document import Document, Sources
 from tilewright.report.studio.page import render, size_text
-from tilewright.runtime.tile.kernel import CompiledTileKernel
 
 _PORT = "8765"
 _SCHEDULES = "2"
@@ -129,41 +122,4 @@ def collect(request: _Request, command: str) -> Document:
         has_compat=line.is_compat,
         target=request.target,
     )
-    absent: dict[str, str] = {}
-    reported = findings(checked, sources)
-    kernels = _kernels(checked, request.target, sources)
-    documents, notes = addresses(checked)
-    if notes:
-        absent["addresses"] = "; ".join(notes)
-    return Document(
-        f"{Path(line.file).name}",
-        command,
-        __version__,
-        sources,
-        checked.verdict,
-        checked.has_failed,
-        reported,
-        _timeline(checked),
-        kernels,
-        documents,
-        tuning(),
-        absent,
-    )
-
-
-def _timeline(checked: CheckedRun) -> Timeline | None:
-    timeline = checked.orders.timeline
-    return timeline if timeline is not None and timeline.length else None
-
-
-def _kernels(checked: CheckedRun, target: str | None, sources: Sources) -> list[Kernel]:
-    """All kernels that were launched: on tiles where possible, else on pointers."""
-    tiles = list(checked.tiles.values())
-    refused: list[Kernel] = []
-    for each in checked.pointers.values():
-        raised = raised_or_reason(each)
-        if isinstance(raised, CompiledTileKernel):
-            tiles.append(raised)
-        else:
-            refused.append(pointer_kernel(each, raised, sources))
-    return [*tile_kernels(tiles, target, sources), *refused]
+    return document_of(checked, request.target, sources, Path(line.file).name, command)

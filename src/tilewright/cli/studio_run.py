@@ -7,7 +7,7 @@ autotuners tried. A fault ends the run, and the page is about what was seen unti
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -85,13 +85,25 @@ def checked_run(
     require_file(file)
     if has_compat:
         install()
-    run = CheckedRun(LaunchLog(), OrderingLog(wants_timeline=True), Launches())
     missing: list[str] = []
-    with _checking(run, schedules, target) as fresh:
-        run.code = exit_code(lambda: _guarded(file, arguments, run, missing, has_compat=has_compat))
-        run.reports = () if run.log.fault is not None else (*run.orders.unread(), *fresh.reports())
+
+    def run_script(run: CheckedRun) -> int:
+        return exit_code(lambda: _guarded(file, arguments, run, missing, has_compat=has_compat))
+
+    run = checked_call(run_script, schedules=schedules, target=target)
     if missing:
         raise UsageError(missing[0])
+    return run
+
+
+def checked_call(
+    call: Callable[[CheckedRun], int], *, schedules: int, target: str | None = None
+) -> CheckedRun:
+    """Whatever `call` launches, with every check on; it returns an exit code."""
+    run = CheckedRun(LaunchLog(), OrderingLog(wants_timeline=True), Launches())
+    with _checking(run, schedules, target) as fresh:
+        run.code = call(run)
+        run.reports = () if run.log.fault is not None else (*run.orders.unread(), *fresh.reports())
     return run
 
 

@@ -53,7 +53,7 @@ def checked_name(target: str) -> str:
         found = checked_target(target)
         if found == HIP:
             found = f"{HIP}:{chip_of(found)}"
-        spec_named(found)
+        spec_named(found if target == HIP else target)
     except ValueError as error:
         raise UsageError(f"--target: {error}") from None
     return found

@@ -25,6 +25,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, cast
 
+import numpy as np
+
 from tilewright.compat.notices import print_once
 from tilewright.compat.torch_callbacks import Callbacks
 from tilewright.runtime.arrays import torch_memory
@@ -92,9 +94,11 @@ class _Mapping:
 
     def __init__(self, torch: Any) -> None:
         self._torch = torch
-        self._tensor: type = torch.Tensor
+        self._tensor: Any = torch.Tensor
         self._cuda = torch.device("cuda", 0)
         self._used = False
+        self._reciprocals = (torch.float32, torch.float16, torch.bfloat16)
+        """Types whose quotients by a number are made in float32."""
         self.hook: Callable[[Any, Function], Function] = lambda tensor, hook: hook
         """What becomes of a hook on a tensor."""
         tensor = torch.Tensor
@@ -112,6 +116,7 @@ class _Mapping:
             tensor.register_hook: self._hook,
             tensor.register_post_accumulate_grad_hook: self._hook,
             **dict.fromkeys(_accumulating(torch), self._in_float32),
+            **dict.fromkeys(_divisions(torch), self._divided),
         }
 
     def call(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -149,6 +154,21 @@ class _Mapping:
         result = func(*map(self._widened, args), **wide).to(types.pop())
         self._mark_new(result, (*args, *kwargs.values()))
         return result
+
+    def _divided(self, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A tensor divided by a number as torch does it on a GPU: multiplied by the reciprocal, so
+        that the last bit may differ.
+        """
+        if kwargs or len(args) != 2 or type(args[1]) not in (int, float):
+            return self._same(func, args, kwargs)
+        tensor, divisor = args
+        if tensor.dtype not in self._reciprocals or not self.is_marked(tensor):
+            return self._same(func, args, kwargs)
+        with np.errstate(all="ignore"):
+            factor = float(np.float32(1) / np.float32(divisor))
+        is_in_place = func.__name__ in ("__itruediv__", "__idiv__", "div_", "true_divide_")
+        multiply = self._tensor.mul_ if is_in_place else self._torch.mul
+        return self._same(multiply, (tensor, factor), kwargs)
 
     def _widened(self, value: Any) -> Any:
         """Tensors, also those in a list, as float32."""
@@ -287,6 +307,13 @@ class _Mapping:
         if key not in _addressed:
             _addressed[key] = weakref.ref(tensor, lambda _: _addressed.pop(key, None))
         return func(*args, **kwargs)
+
+
+def _divisions(torch: Any) -> Iterator[Function]:
+    """Divisions by the second argument."""
+    yield from (torch.div, torch.true_divide, torch.divide)
+    names = ("div", "true_divide", "divide", "div_", "true_divide_", "__truediv__", "__itruediv__")
+    yield from (getattr(torch.Tensor, name) for name in names)
 
 
 def _accumulating(torch: Any) -> tuple[Function, ...]:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeAlias, cast
 
 from typing_extensions import override
-from xdsl.ir import SSAValue
 
 from tilewright.compat.notices import print_once
 from tilewright.frontend.builder import build_outside, current
 from tilewright.ir.diagnostics import CompileError
+from tilewright.ir.hints import name_hint_of
 from tilewright.language import T
 from tilewright.language.T.expressions import Expr
 from tilewright.language.T.loop_forms import as_sequence
@@ -36,7 +36,7 @@ class _Variables(type):
             for _ in range(found.lanes)
         ]
         for lane in lanes:
-            lane.handle.name_hint = name if SSAValue.is_valid_name(name) else None
+            lane.handle.name_hint = name_hint_of(name)
         return lanes[0] if found.lanes == 1 else Vector(lanes)
 
     @override

@@ -31,6 +31,7 @@ from xdsl.rewriter import Rewriter as IRRewriter
 from xdsl.traits import ConstantLike
 
 from tilewright.ir.effects import always_removable, is_removable, never_removable
+from tilewright.ir.hints import name_hint_of
 from tilewright.ir.interfaces import Foldable, constant_value
 from tilewright.ir.text.accessors import operands_of
 from tilewright.ir.traversal import walk
@@ -117,7 +118,7 @@ class Rewriter:
             return
         users = [use.operation for use in old.uses]
         old.replace_all_uses_with(new)  # takes the name along
-        if not new.name_hint:  # of `_0` xDSL keeps "", and rejects it the next time
+        if name_hint_of(new.name_hint) is None:
             new.name_hint = None
         for user in users:
             self.modified(user)

@@ -32,6 +32,7 @@ class StoragePlan(NotebookForm):
     """Every address of one region. `placements` are in the order of the region's buffers."""
 
     notebook_form = "tilewright.report.notebook.memory:plan_html"
+    notebook_text = "tilewright.report.notebook.memory:plan_text"
 
     region: StorageRegion
     mode: Mode

@@ -32,6 +32,7 @@ from tilewright.analysis.pid_address.checks import (
     run_checks,
 )
 from tilewright.dialects.tt import FuncOp
+from tilewright.ir.hints import name_hint_of
 from tilewright.ir.text.locations import find_name
 from tilewright.ir.text.names import ValueNames
 from tilewright.ir.traversal import walk
@@ -202,8 +203,8 @@ def named_module(compiled: CompiledKernel) -> ModuleOp:
 
 
 def _take_name(value: SSAValue, location: Attribute) -> None:
-    name = find_name(location)
-    if name is not None and SSAValue.is_valid_name(name):
+    name = name_hint_of(find_name(location))
+    if name is not None:
         value.name_hint = name
 
 

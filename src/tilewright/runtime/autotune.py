@@ -13,17 +13,19 @@ and ``TILEWRIGHT_AUTOTUNE=first`` takes the first one on a GPU too. Pruning runs
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
-from dataclasses import dataclass
+from contextvars import ContextVar, copy_context
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
 from tilewright.ir.diagnostics import CompileError
+from tilewright.runtime import tuning_table
 from tilewright.runtime.arrays import is_array
 from tilewright.runtime.back_ends import (
     RaisedConfig,
@@ -33,16 +35,25 @@ from tilewright.runtime.back_ends import (
     is_on_gpu,
 )
 from tilewright.runtime.config import Config
+from tilewright.runtime.cuda.arrays import device_array
 from tilewright.runtime.cuda.errors import OutOfResources
 from tilewright.runtime.executors.current import current_executing
 from tilewright.runtime.fake_tensors import has_fakes
 from tilewright.runtime.fingerprint import Fingerprint, Nameless
 from tilewright.runtime.launchable import Launchable
 from tilewright.runtime.options import spec_for
-from tilewright.runtime.pointer.compiled import CompiledKernel
+from tilewright.runtime.pointer.compiled import CompiledKernel, Grid, Launch, launches_to
 from tilewright.runtime.progress import progress_bar
 from tilewright.runtime.snapshots import make_zero, snapshot
-from tilewright.runtime.tuning import Backend, Found, Ready, no_progress, nothing_works, search
+from tilewright.runtime.tuning import (
+    Backend,
+    Found,
+    Ready,
+    headline,
+    no_progress,
+    nothing_works,
+    search,
+)
 from tilewright.runtime.tuning_times import Times, keep, stored
 from tilewright.targets import store
 from tilewright.targets.triton import installation
@@ -102,6 +113,8 @@ class Autotuner(Launchable):
         self.cache: dict[tuple[object, ...], Config] = {}
         self.best_config: Config | None = None
         self.configs_timings: dict[Config, float] = {}
+        self.remarks: dict[Config, str] = {}
+        """Why configurations were left out."""
 
     @property
     def name(self) -> str:
@@ -166,10 +179,43 @@ class Autotuner(Launchable):
             configs = self._pruned(known, kwargs)
             if is_open and is_on_gpu(known.values()):
                 configs = both_ways(configs)
-            found = self.cache[key] = self._search(key, configs, call)
+            arguments, hardware = self._described(known), partial(_hardware_of, call)
+            described = [_config_text(each) for each in configs]
+            index = tuning_table.chosen(self.name, arguments, hardware, described)
+            if index is None:
+                found = self._search(key, configs, call)
+                if tuning_table.is_observed():
+                    tuning_table.notify(self._tuned(arguments, hardware(), configs, found))
+            else:
+                found = configs[index]
+            self.cache[key] = found
             # Accumulations of the timed runs are not part of the requested launch.
             self.reset_arrays(known)
         return found
+
+    def _described(self, known: Mapping[str, Any]) -> dict[str, str]:
+        """What the choice depends on, as tables have it: the key, and the types of arrays."""
+        found = {name: str(_key_part(known[name])) for name in self.keys if name in known}
+        for name, value in known.items():
+            if type(value) not in _PLAIN and is_array(value):
+                found[name] = str(_dtype(value))
+        return found
+
+    def _tuned(
+        self, arguments: Mapping[str, str], hardware: str, configs: Sequence[Config], best: Config
+    ) -> tuning_table.Tuned:
+        trials = tuple(
+            tuning_table.Tried(
+                _config_text(each), self.configs_timings.get(each), self.remarks.get(each, "")
+            )
+            for each in configs
+        )
+        is_measured = any(each.latency_ms is not None for each in trials)
+        how = "measured" if is_measured else "the first that compiles"
+        if hardware.startswith("tenstorrent"):
+            how = "model"
+        chosen = _config_text(best)
+        return tuning_table.Tuned(self.name, arguments, hardware, trials, chosen, how)
 
     def reset_arrays(self, known: dict[str, Any]) -> None:
         """Zero what the launch is to find zero."""
@@ -192,6 +238,13 @@ class Autotuner(Launchable):
 
     def _search(self, key: tuple[object, ...], configs: list[Config], call: _Call) -> Config:
         backend, found = _Launches(self, key, configs, call), Found(len(configs))
+        requested = requested_times.get()
+        if requested is not None:
+            requested.fulfil(self.name, str(key), backend, len(configs))
+        if (backend.is_timed or is_on_gpu(call.known.values())) and timed_elsewhere.get():
+            best = self._of_others(str(key), configs)
+            if best is not None:
+                return best
         if current_executing() is not None and (backend.is_timed or is_on_gpu(call.known.values())):
             sys.stderr.write(
                 f"tuning {self.name} in this process: its arguments are in its memory\n"
@@ -201,12 +254,27 @@ class Autotuner(Launchable):
         self.configs_timings = {}
         best = search(backend, found, show)
         self.configs_timings = {configs[at]: each.latency for at, each in found.times.items()}
+        self.remarks = {configs[at]: headline(each) for at, each in found.faults.items()}
         if best is None:
             raise nothing_works(self.name, configs, found, "compiles")
         if found.times and os.environ.get("TILEWRIGHT_PRINT_AUTOTUNING", "0") not in ("", "0"):
             self._print(configs, configs[best])
         remember(backend.times_key, found.times, len(configs))
         return configs[best]
+
+    def _of_others(self, key: str, configs: Sequence[Config]) -> Config | None:
+        """The quickest, as other processes measured them; None if none of them works there."""
+        others = timed_elsewhere.get()
+        assert others is not None
+        times = dict[Config, float]()
+        self.remarks = {}
+        for index, outcome in others(self.name, key, list(map(str, configs))).items():
+            if isinstance(outcome, str):
+                self.remarks[configs[index]] = outcome
+            else:
+                times[configs[index]] = outcome
+        self.configs_timings = times
+        return min(configs, key=lambda each: times.get(each, math.inf)) if times else None
 
     def _print(self, configs: Sequence[Config], best: Config) -> None:
         lines = [f"autotuning {self.name}: {best}"]
@@ -226,8 +294,38 @@ class Autotuner(Launchable):
         for _ in range(_TIMED_RUNS):
             start = time.perf_counter()
             call()
-            times.append(time.perf_counter() - start)
+            times.append(1e3 * (time.perf_counter() - start))
         return sorted(times)[len(times) // 2]
+
+
+Elsewhere = Callable[[str, str, Sequence[str]], Mapping[int, "float | str"]]
+"""From a kernel's name, its key and its configurations to milliseconds, or what is wrong."""
+timed_elsewhere: ContextVar[Elsewhere | None] = ContextVar("timed elsewhere", default=None)
+"""Other processes that measure configurations in place of this one."""
+
+
+class TimesRequested(BaseException):
+    """Ends the program of a worker: the times that were requested of it are known."""
+
+
+@dataclass
+class RequestedTimes:
+    """What a worker is to measure: some configurations of one search of a program."""
+
+    kernel: str
+    key: str
+    indices: Sequence[int]
+    times: dict[int, float | str] = field(default_factory=dict[int, "float | str"])
+
+    def fulfil(self, kernel: str, key: str, backend: _Launches, total: int) -> None:
+        """Measure, and end the program, if this is the search."""
+        if (kernel, key) != (self.kernel, self.key):
+            return
+        self.times = backend.times_of([index for index in self.indices if index < total])
+        raise TimesRequested
+
+
+requested_times: ContextVar[RequestedTimes | None] = ContextVar("requested times", default=None)
 
 
 class _Launches(Backend):
@@ -241,9 +339,11 @@ class _Launches(Backend):
         self._configs = configs
         self._call = call
         self._requested = os.environ.get("TILEWRIGHT_AUTOTUNE")
-        self.is_timed = tuner.do_bench is not None or self._requested == "time"
+        self.is_timed = tuner.do_bench is not None or self._requested in ("time", "fresh")
         """Whether configurations are timed wherever they run."""
         self._on_gpu: dict[int, bool] = {}
+        self._predicted: dict[int, float] = {}
+        """Milliseconds by a cost model."""
         self.times_key: str | None = None
         """What the times are called on disk, once a kernel is compiled that runs on a GPU."""
 
@@ -256,6 +356,9 @@ class _Launches(Backend):
                 yield index, error
                 continue
             on_gpu = self._on_gpu[index] = _is_on_gpu(compiled)
+            if _is_simulated(compiled):
+                yield index, self._predict(index)
+                continue
             if not self.is_enough(index):
                 if isinstance(config, RaisedConfig) and not is_candidate(compiled):
                     continue
@@ -268,14 +371,57 @@ class _Launches(Backend):
                     self._compile_ahead(self._configs[index + 1 :])
             yield index, None
 
+    def _predict(self, index: int) -> Exception | None:
+        """Note the time by the cost model of the target, or return what is wrong."""
+        found: list[float] = []
+
+        def predict(
+            kernel: CompiledKernel, grid: Grid, values: Sequence[object], _launch: Launch
+        ) -> None:
+            # GPUs and the host do without.
+            from tilewright.runtime.tile.tuning_items import predicted
+
+            raised = kernel.raised
+            fixed = raised.fixed(raised.flat_values(grid, values)).kernel
+            found.append(predicted(fixed)["latency"])
+
+        try:
+            with launches_to(predict):
+                self._tuner.launch_with(self._configs[index], self._call)
+        except Exception as error:
+            return error
+        self._predicted[index] = found[-1]
+        return None
+
     def _compile_ahead(self, configs: Sequence[Config]) -> None:
         launch = partial(self._tuner.launch_with, call=self._call, warmup=True)
         compile_together([partial(launch, config) for config in configs])
 
+    def times_of(self, indices: Sequence[int]) -> dict[int, float | str]:
+        """Milliseconds of some configurations, or what is wrong with them."""
+        found: dict[int, float | str] = {}
+        for index in indices:
+            try:
+                compiled = self._tuner.launch_with(self._configs[index], self._call, warmup=True)
+                self._on_gpu[index] = _is_on_gpu(compiled)
+                fault = self._predict(index) if _is_simulated(compiled) else None
+                if fault is not None:
+                    raise fault
+                found[index] = self.measure(index, None).latency
+            except Exception as error:
+                if not self.is_fault(index, error):
+                    raise
+                found[index] = headline(error)
+        return found
+
     def is_enough(self, index: int) -> bool:
+        if index in self._predicted:
+            return False
         return not self.is_timed and (not self._on_gpu[index] or self._requested == "first")
 
     def measure(self, index: int, best: float | None) -> Times:
+        if index in self._predicted:
+            return Times(self._predicted[index])
         tuner, known = self._tuner, self._call.known
         put_back = [snapshot(known[name]) for name in tuner.restore_value]
 
@@ -298,6 +444,35 @@ class _Launches(Backend):
             return True
         is_raised = isinstance(self._configs[index], RaisedConfig)
         return is_raised and isinstance(error, (ValueError, OverflowError)) and is_not_taken(error)
+
+
+def _config_text(config: Config) -> dict[str, Any]:
+    """A configuration as tables have it."""
+    raised = {"target": "raised"} if isinstance(config, RaisedConfig) else {}
+    return {**config.all_kwargs(), **raised}
+
+
+def _hardware_of(call: _Call) -> str:
+    """Whose times these are: the model's, those of the GPU of the arrays, or of the CPU."""
+    raised = spec_for(call.kwargs.get(_TARGET)).raised or ""
+    if raised.startswith("tenstorrent"):
+        return raised
+    devices = [
+        each.device
+        for value in call.known.values()
+        if type(value) not in _PLAIN and (each := device_array(value)) is not None
+    ]
+    if not devices:
+        return tuning_table.CPU
+    from tilewright.runtime.cuda.context import device_properties
+
+    return device_properties(devices[0]).name
+
+
+def _is_simulated(compiled: Any) -> bool:
+    """Whether a launch would run on a model of the hardware, which predicts its time."""
+    choice = getattr(compiled, "choice", None)
+    return choice is not None and choice.is_simulated
 
 
 def _is_on_gpu(compiled: Any) -> bool:

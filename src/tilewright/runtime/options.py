@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from tilewright.language.tl.options import Target
 from tilewright.runtime.choice import AUTO, Spec, TargetChoice, choose, spec_named
+from tilewright.runtime.grid import reachable_arrays
 from tilewright.runtime.progress import progress_bar
 from tilewright.targets.numpy.api import Buffer, RunOptions
 
@@ -105,6 +106,13 @@ def spec_for(option: str | None = None) -> Spec:
 def is_debugging() -> bool:
     """Whether kernels are compiled with their asserts."""
     return _debug.get()
+
+
+def reachable_buffers() -> tuple[Buffer, ...]:
+    """The arrays that kernels may find by addresses that they read from memory."""
+    return tuple(
+        Buffer(f"reachable[{index}]", array) for index, array in enumerate(reachable_arrays())
+    )
 
 
 def run_options(kernel_name: str, reachable: tuple[Buffer, ...]) -> RunOptions:

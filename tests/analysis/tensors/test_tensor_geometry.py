@@ -7,7 +7,7 @@ import pytest
 from tests.passes.raising.levels import parsed
 from tilewright.analysis.copies.copy_instructions import BulkCopy, Starts, bulk_copy
 from tilewright.analysis.integers.index_range import IndexRanges
-from tilewright.analysis.tensors.tensor_geometry import uneven_stride
+from tilewright.analysis.tensors.tensor_geometry import uneven_start, uneven_stride
 from tilewright.dialects.tile import CopyOp, ViewOp
 from tilewright.ir.traversal import walk
 
@@ -86,3 +86,41 @@ def test_a_tensor_map_of_a_view_needs_multiples_of_16_bytes(
     else:
         assert isinstance(found, str)
         assert found.startswith(problem)
+
+
+AT_ADDRESS = """
+#global = #tile.space<global>
+func.func public @at(%address: i64, %at: index) attributes {{tile.entry}} {{
+  %c8 = arith.constant 8 : index
+  %pointer = tile.ptr_at %address {stated} : !tile.ptr<f16>
+  %memory = tile.view %pointer sizes(%at) : !tile.ptr<f16> to memref<?xf16, #global>
+  %index = {index} : index
+  %start = tile.ptr_of rw %memory[%index] : memref<?xf16, #global>
+  %view = tile.view %start : !tile.ptr<f16> to memref<64xf16, #global>
+  func.return
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("stated", "index", "multiple"),
+    [
+        ("", "arith.muli %at, %c8", 2),
+        ("{tile.divisibility = 16 : i64}", "arith.muli %at, %c8", 16),
+        ("{tile.divisibility = 8 : i64}", "arith.muli %at, %c8", 8),
+        ("{tile.divisibility = 16 : i64}", "arith.addi %at, %c8", 2),
+    ],
+)
+def test_memory_at_an_address_begins_where_it_is_stated(
+    stated: str, index: str, multiple: int
+) -> None:
+    """The address of an argument is a multiple of 16; one that is an integer, of an element."""
+    module = parsed(AT_ADDRESS.format(stated=stated, index=index))
+    *_, view = [op for op in walk(module) if isinstance(op, ViewOp)]
+    ranges = IndexRanges(module)
+
+    def problem(bytes_: int) -> str | None:
+        return uneven_start(view.result, bytes_, view, lambda: ranges)
+
+    assert problem(multiple) is None
+    assert "known to be a multiple of" in (problem(2 * multiple) or "")

@@ -152,10 +152,28 @@ def check_gemms_of_halves():
         raise AssertionError("torch multiplies no tensors of different types")
 
 
+def check_quotients():
+    """A GPU multiplies by the reciprocal of a number, and divides by a tensor."""
+    amounts = torch.arange(1, 4097, dtype=torch.float32)
+    reciprocal = torch.tensor(1.0) / torch.tensor(448.0)
+    on_gpu = amounts.to("cuda")
+    assert torch.equal((on_gpu / 448.0).cpu(), amounts * reciprocal)
+    assert not torch.equal(amounts * reciprocal, amounts / 448.0)
+    assert torch.equal((on_gpu / torch.full_like(on_gpu, 448.0)).cpu(), amounts / 448.0)
+    assert torch.equal(torch.div(on_gpu, 448).cpu(), amounts * reciprocal)
+    in_place = on_gpu.clone()
+    in_place /= 448
+    assert torch.equal(in_place.cpu(), amounts * reciprocal) and in_place.is_cuda
+    assert torch.equal(torch.div(on_gpu, 448, rounding_mode="floor").cpu(), amounts // 448)
+    assert torch.equal((on_gpu.double() / 448).cpu(), amounts.double() / 448)
+    assert (on_gpu.int() / 3).dtype == torch.float32
+
+
 check_places()
 check_gradients_of_halves()
 check_gemms_of_halves()
 check_copies()
 check_modules_and_gradients()
 check_cuda_module()
+check_quotients()
 print("all good")

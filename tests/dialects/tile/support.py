@@ -57,6 +57,7 @@ ARGUMENTS = {
     "bars": "memref<2x!nv.mbarrier, #barrier>",
     "q8": "memref<64x32xf8E4M3FN, #shared>",
     "ptr": "!tile.ptr<f16>",
+    "address": "i64",
     "spec": "!tile.storage_alias_spec<shared>",
     "group": "!tile.reuse_group<shared>",
     "St": "memref<4x8xf16, strided<[16, 1]>, #global>",

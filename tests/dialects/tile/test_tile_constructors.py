@@ -50,6 +50,10 @@ BUILT: Mapping[str, Callable[[Values], Operation]] = {
         tile.RegionOp(v["A"], (v["i"], 0), (8, v["n"]))
     ),
     f"%0 = tile.slot %Vs[%i] : {T['Vs']} to {T['As']}": lambda v: SlotOp(v["Vs"], v["i"]),
+    "%0 = tile.ptr_at %address : !tile.ptr<f16>": lambda v: tile.PtrAtOp(v["address"], f16),
+    "%0 = tile.ptr_at %address {tile.divisibility = 16 : i64} : !tile.ptr<f16>": lambda v: (
+        tile.PtrAtOp(v["address"], f16, 16)
+    ),
     f"%0 = tile.ptr_of w %A[%i, %j] extent %n : {T['A']}": lambda v: tile.PtrOfOp(
         v["A"], (v["i"], v["j"]), mode="w", extent=v["n"]
     ),

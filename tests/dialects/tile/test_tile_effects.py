@@ -127,6 +127,7 @@ DROPPED = [
     f"%0 = tile.alloc : {T['As']}",
     f"%0 = tile.region %A[%i, 0] [64, 32] : {T['A']} to {T['RA']}",
     f"%0 = tile.view %As : {T['As']} to memref<2048xf16, #shared>",
+    "%0 = tile.ptr_at %address : !tile.ptr<f16>",
     f"%0 = tile.ptr_of r %A[%i, %j] : {T['A']}",
     f"%0 = tile.reducer.alloc sum : {T['rows']}",
     "%0 = tile.storage_alias_spec shared : !tile.storage_alias_spec<shared>",

@@ -39,6 +39,10 @@ SAME_TEXT = {
         f"%0 = tile.region %A[%i, 0] [%n, 32] : {T['A']} to !tile.region<?x32xf16, #global>"
     ),
     "slot": f"%0 = tile.slot %Vs[%i] : {T['Vs']} to {T['As']}",
+    "ptr_at": "%0 = tile.ptr_at %address : !tile.ptr<f16>",
+    "ptr_at of a multiple": (
+        "%0 = tile.ptr_at %address {tile.divisibility = 16 : i64} : !tile.ptr<f16>"
+    ),
     "ptr_of": f"%0 = tile.ptr_of r %A[%i, %j] : {T['A']}",
     "ptr_of extent": f"%0 = tile.ptr_of rw %As[%i, %j] extent %n : {T['As']}",
     "copy": f"tile.copy %RA -> %As : {T['RA']} -> {T['As']}",

@@ -12,9 +12,11 @@ from tests.passes.gpu.seeds import check, lowered, whole
 from tilewright import T
 from tilewright.dialects.arith import ShrsiOp
 from tilewright.dialects.gpu import BarrierOp
-from tilewright.dialects.nv import BarOp, WgmmaOp, WgmmaWaitOp
+from tilewright.dialects.memref import LoadOp
+from tilewright.dialects.nv import BarOp, MBarrierWaitOp, WgmmaOp, WgmmaWaitOp
 from tilewright.dialects.scf import ForOp
 from tilewright.dialects.simt import MoveOp
+from tilewright.dialects.tile import Space, space_of
 from tilewright.ir.diagnostics import DiagnosticEngine, Severity
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.check_thread_sync import CheckThreadSync
@@ -85,6 +87,49 @@ def fragment_gemm(m: int, n: int, k: int) -> Any:
                     weights[j, i] = (T.cast(nibble, "float16") - T.float16(8)) * s[j]
                 T.copy(weights, unpacked)
                 T.gemm(a, unpacked, c, transpose_B=True)
+            T.copy(c, C[by * BLOCK_M, bx * BLOCK_N])
+        return C
+
+    return gemm
+
+
+def scaled_gemm(m: int, n: int, k: int) -> Any:
+    """The same by threads, with a scale for each step of a row, which they read from the tensor.
+
+    Beside `more`, shared memory has space for two slots.
+    """
+
+    @tw.jit
+    def gemm(A, B, S):
+        A: T.Tensor((m, k), "float16")
+        B: T.Tensor((n, k // 2), "uint8")
+        S: T.Tensor((n, k // BLOCK_K), "float16")
+        C = T.empty((m, n), "float32")
+        with T.Kernel(n // BLOCK_N, m // BLOCK_M, threads=THREADS) as (bx, by):
+            a = T.alloc_shared((BLOCK_M, BLOCK_K), "float16")
+            b = T.alloc_shared((BLOCK_N, PACKED), "uint8")
+            more = T.alloc_shared((170 * 256,), "float32")
+            unpacked = T.alloc_shared((BLOCK_N, BLOCK_K), "float16")
+            c = T.alloc_fragment((BLOCK_M, BLOCK_N), "float32")
+            scale = T.alloc_local((1,), "float16")
+            tx = T.get_thread_binding()
+            T.clear(c)
+            T.fill(more, 1.0)
+            for step in T.Pipelined(k // BLOCK_K, num_stages=2):
+                T.copy(A[by * BLOCK_M, step * BLOCK_K], a)
+                T.copy(B[bx * BLOCK_N, step * PACKED], b)
+                for i in T.serial(BLOCK_N * PACKED // THREADS // PER_THREAD):
+                    first = (i * THREADS + tx) * PER_THREAD
+                    scale[0] = S[bx * BLOCK_N + first // PACKED, step]
+                    for v in T.vectorized(PER_THREAD):
+                        row, column = (first + v) // PACKED, (first + v) % PACKED
+                        byte = T.cast(b[row, column], "int32")
+                        low, high = T.cast((byte & 15) - 8, "float16"), (byte >> 4) - 8
+                        unpacked[row, 2 * column] = low * scale[0]
+                        unpacked[row, 2 * column + 1] = T.cast(high, "float16") * scale[0]
+                T.gemm(a, unpacked, c, transpose_B=True)
+            for i, j in T.Parallel(BLOCK_M, BLOCK_N):
+                c[i, j] += more[i * BLOCK_N + j]
             T.copy(c, C[by * BLOCK_M, bx * BLOCK_N])
         return C
 
@@ -179,6 +224,61 @@ def test_each_barrier_of_the_deferred_loop_is_needed() -> None:
         bar.detach()
         bar.erase()
         assert "TW9021" in _faults(mutant), position
+
+
+def scaled_arguments(m: int, n: int, k: int) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
+    """What `scaled_gemm` is called with, and its result."""
+    nibbles = np.random.default_rng(m + n + k).integers(0, 16, (n, k))
+    a = whole(m, m, k)
+    packed = (nibbles[:, ::2] | nibbles[:, 1::2] << 4).astype(np.uint8)
+    scales = np.exp2(np.arange(n * (k // BLOCK_K)) % 5 - 2).reshape(n, -1).astype(np.float16)
+    weights = (nibbles - 8) * scales.astype(np.float32).repeat(BLOCK_K, 1)
+    return (a, packed, scales), a.astype(np.float32) @ weights.T.astype(np.float32) + 1
+
+
+@pytest.mark.parametrize("k", [64, 128, 448])
+def test_values_of_a_gemm_with_two_slots_and_scales_loaded_ahead(k: int) -> None:
+    given, expected = scaled_arguments(128, 128, k)
+    check(scaled_gemm(128, 128, k), *given, expected=expected, cubin=False)
+
+
+def test_two_slots_are_released_before_the_wait_for_copies() -> None:
+    """Otherwise one copy is in flight at a time."""
+    given, _ = scaled_arguments(128, 64, 448)
+    module, _ = lowered(scaled_gemm(128, 64, 448), *given)
+    ops = list(_deferred_loop(module).body.block.ops)
+    (wait,) = (op for op in ops if isinstance(op, WgmmaWaitOp))
+    copies = [op for op in ops if isinstance(op, MBarrierWaitOp)]
+    assert wait.count == 0
+    assert ops.index(copies[0]) < ops.index(wait) < ops.index(copies[1])
+    assert not any(isinstance(op, WgmmaWaitOp) for op in ops[ops.index(copies[1]) :])
+
+
+def test_one_barrier_is_enough_with_two_slots() -> None:
+    """That before the MMA orders the writes of the next iteration behind the MMA before it, too."""
+    given, _ = scaled_arguments(128, 64, 448)
+    module, _ = lowered(scaled_gemm(128, 64, 448), *given)
+    assert _faults(module) == []
+    mutant = module.clone()
+    (bar,) = (op for op in _deferred_loop(mutant).body.block.ops if isinstance(op, BarOp))
+    bar.detach()
+    bar.erase()
+    assert "TW9021" in _faults(mutant)
+
+
+def test_scales_are_loaded_while_the_gemm_is_in_flight() -> None:
+    given, _ = scaled_arguments(128, 64, 448)
+    module, _ = lowered(scaled_gemm(128, 64, 448), *given)
+    loop = _deferred_loop(module)
+    copied = [type(op) for op in loop.body.block.ops]
+    loads = [
+        index
+        for index, op in enumerate(loop.body.block.ops)
+        for each in walk(op)
+        if isinstance(each, LoadOp) and space_of(each.memref.type) is Space.GLOBAL
+    ]
+    assert len(loads) == 1
+    assert loads[0] + 1 == copied.index(WgmmaWaitOp)
 
 
 def _deferred_loop(module: Any) -> ForOp:

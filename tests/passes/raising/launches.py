@@ -38,7 +38,9 @@ def recorded() -> Iterator[list[tuple[str, Launch]]]:
     def record_numpy(self: Any, grid: Any, arguments: Any, options: Any = None) -> Any:
         text = running[-1].text("ttir", locations=True)
         copies = [copied(each) for each in arguments]
-        found.append((running[-1].name, Launch(text, tuple(grid), copies)))
+        reached = () if options is None else options.reachable
+        before = [each.array.copy() for each in reached]
+        found.append((running[-1].name, Launch(text, tuple(grid), copies, reached, before)))
         return hosts[type(self)](self, grid, arguments, options)
 
     CompiledKernel.launch = record

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -44,6 +45,10 @@ class Launch:
     grid: tuple[int, ...]
     arguments: Sequence[Any]
     """``Buffer``, ``Descriptor`` or a scalar for each parameter of the pointer level."""
+    reachable: Sequence[Buffer] = ()
+    """Arrays whose addresses are in memory: they are not copied, and restored after each run."""
+    reached_before: Sequence[np.ndarray] | None = None
+    """What they hold before each run; None: what they hold now."""
 
     @property
     def sizes(self) -> tuple[int, int, int]:
@@ -64,13 +69,32 @@ def _memory(arguments: Sequence[Any]) -> list[np.ndarray]:
     return [each.array for each in buffers if isinstance(each, Buffer)]
 
 
+@contextmanager
+def _restored(launch: Launch) -> Iterator[Callable[[], list[np.ndarray]]]:
+    """Arrays that the kernel finds by their addresses, with the values from before afterwards; what
+    they hold meanwhile is what the function returns."""
+    arrays = [each.array for each in launch.reachable]
+    before = launch.reached_before
+    if before is None:
+        before = [each.copy() for each in arrays]
+    try:
+        for array, values in zip(arrays, before, strict=True):
+            array[...] = values
+        yield lambda: [each.copy() for each in arrays]
+    finally:
+        for array, values in zip(arrays, before, strict=True):
+            array[...] = values
+
+
 def on_pointers(launch: Launch) -> tuple[list[np.ndarray], list[str]]:
     """Arrays and output after a run of the kernel as it is."""
     kernel = compile_module(parsed(launch.text))
     arguments = [copied(each) for each in launch.arguments]
     lines: list[str] = []
-    kernel.launch(launch.sizes, arguments, RunOptions(output=lines.append))
-    return _memory(arguments), lines
+    options = RunOptions(output=lines.append, reachable=tuple(launch.reachable))
+    with _restored(launch) as reached:
+        kernel.launch(launch.sizes, arguments, options)
+        return [*_memory(arguments), *reached()], lines
 
 
 def flat(argument: Any, type: Any) -> Any:
@@ -108,10 +132,15 @@ def on_tiles(
             given.append(argument)
     lines: list[str] = []
     options = TileOptions(
-        output=lines.append, schedules=schedules, check_races=False, check_uninitialised=False
+        output=lines.append,
+        schedules=schedules,
+        check_races=False,
+        check_uninitialised=False,
+        reachable=tuple(launch.reachable),
     )
-    compiled.launch([*given, *launch.sizes], options)
-    return _memory(arguments), lines
+    with _restored(launch) as reached:
+        compiled.launch([*given, *launch.sizes], options)
+        return [*_memory(arguments), *reached()], lines
 
 
 def assert_same(expected: Sequence[np.ndarray], actual: Sequence[np.ndarray]) -> None:

@@ -25,9 +25,7 @@ def test_examples_that_are_refused() -> None:
         result, _ = raise_text(text)
         if isinstance(result, NotRaised):
             refused[name] = {each.code for each in result.refusals}
-    assert refused == {
-        "tl/grouped_gemm.grouped_kernel.0": {"TW8012"},
-    }
+    assert refused == {}
 
 
 @pytest.mark.slow
@@ -36,7 +34,7 @@ def test_dumps_that_are_raised() -> None:
     if not texts:
         pytest.skip("the dumps are traced with Triton's types")
     raised, total = _count(texts)
-    assert raised >= 161 * total // 172
+    assert raised >= 163 * total // 172
 
 
 def test_raising_is_quick() -> None:

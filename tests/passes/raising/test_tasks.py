@@ -52,7 +52,10 @@ REFUSED = {
     "blackwell_gemm_ws": "tensor memory (ttng.tmem_alloc)",
     "blackwell_gemm_2cta": "clusters (nvg.cluster_id)",
     "blackwell_attention_ws": "storage in tensor memory (tmem)",
-    "grouped_gemm": "the bounds of the block cannot be computed from scalars",
+    "grouped_gemm": (
+        "a TMA copy of a tensor that the host does not have: its address or extents are computed "
+        "by the kernel"
+    ),
 }
 LAUNCHES = [
     (name, at) for name in RAISED for at in range(2 if name.startswith("hopper_attention") else 1)

@@ -90,7 +90,10 @@ def test_what_is_tried() -> None:
     assert proposed("", whole) == []
     fewer = [(False, 3, ()), (False, 2, ()), (False, 1, ())]
     smaller = (True, None, ())
-    assert proposed(RESOURCES, whole) == [*fewer, (False, None, ("join-wgmma-groups",))]
+    without_loads, without_joins = (
+        (False, None, (each,)) for each in ("hoist-loads", "join-wgmma-groups")
+    )
+    assert proposed(RESOURCES, whole) == [without_loads, *fewer, without_joins]
     assert proposed(DIVERGENT, whole) == [smaller, *((False, None, each) for each in left_out)]
     assert proposed(FEW, whole) == [smaller, *fewer, *((False, 1, each) for each in left_out)]
 

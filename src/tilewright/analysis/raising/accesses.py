@@ -15,7 +15,12 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from tilewright.analysis.affine import Poly
 from tilewright.analysis.pid_address.scope import Site
-from tilewright.analysis.raising.addresses import Addresses, is_computable, is_materialisable
+from tilewright.analysis.raising.addresses import (
+    Addresses,
+    is_available,
+    is_computable,
+    is_materialisable,
+)
 from tilewright.analysis.raising.boxes import Boxes
 from tilewright.analysis.raising.plan import Access, Rows
 from tilewright.analysis.raising.refusals import (
@@ -26,7 +31,7 @@ from tilewright.analysis.raising.refusals import (
     Refusals,
 )
 from tilewright.analysis.raising.values import is_volatile
-from tilewright.analysis.raising.views import View
+from tilewright.analysis.raising.views import View, is_address, memory_of
 from tilewright.dialects.tt import (
     AtomicCASOp,
     AtomicLoadOp,
@@ -44,6 +49,8 @@ from tilewright.dialects.tt import (
 from tilewright.dialects.tt.enums import PADDING, RMW_OP
 from tilewright.dialects.type_utils import bit_width, element_type_of
 
+DESCRIPTOR_BYTES = 16
+"""What divides the address of a descriptor, and its strides in bytes."""
 _STRUCTURAL = ("tt.splat", "tt.broadcast", "tt.expand_dims", "tt.addptr", "tt.bitcast")
 
 
@@ -57,12 +64,17 @@ def plan_accesses(
         access = _plan(addresses, op, site, refusals)
         if access is not None:
             box = boxes.plan(op, access)
-            found[op] = access if box is None else replace(access, box=box)
+            if box is None and is_address(access.base) and not _counts_up(addresses, op, access):
+                _refuse_elements(op, refusals)
+                continue
+            access = access if box is None else replace(access, box=box)
+            if _has_mask(addresses, op, access, refusals):
+                found[op] = access
     return found, tuple(boxes.views)
 
 
 def _plan(addresses: Addresses, op: Operation, site: Site, refusals: Refusals) -> Access | None:
-    base = addresses.arguments.get(site.base.name)
+    base = addresses.arguments.get(site.base.name) or _address_of(addresses, op, site)
     if base is None:
         _refuse_base(op, site, refusals)
         return None
@@ -81,25 +93,28 @@ def _plan(addresses: Addresses, op: Operation, site: Site, refusals: Refusals) -
     if address is None and not _is_chain(op.operands[0]):
         _refuse_address(op, refusals)
         return None
-    mask = None
-    if site.box is not None and site.mask is not None:
-        mask = site.mask
-        if address is None or not is_computable(addresses, mask, op, lanes):
-            refusals.add(
-                MASK,
-                op,
-                "the bounds of the block cannot be computed from scalars",
-                "compute shape and offsets from arguments and program ids",
-            )
-            return None
-    return Access(base, element, address, mask, _fills_nan(op))
+    mask = None if site.box is None else site.mask
+    divisor = DESCRIPTOR_BYTES if site.box is not None else None
+    return Access(base, element, address, mask, _fills_nan(op), divisor)
+
+
+def _address_of(addresses: Addresses, op: Operation, site: Site) -> SSAValue | None:
+    """The integer that is the address of the memory of an access, if it is one value."""
+    address = site.base.address
+    atom = None if address is None else next(iter(address.atoms()), None)
+    if address is None or atom is None or address != address.space.of_atom(atom) * atom.divisor:
+        return None
+    value = addresses.value_of(atom)
+    if value is None or not is_address(value) or not is_available(value, op):
+        return None
+    return value
 
 
 def _plan_rows(
     addresses: Addresses,
     op: Operation,
     site: Site,
-    base: BlockArgument,
+    base: SSAValue,
     element: Attribute,
     refusals: Refusals,
 ) -> Access | None:
@@ -116,6 +131,37 @@ def _plan_rows(
     (height, width), (row, column) = box.shape, box.strides
     rows = Rows(offset, (height, width), (row, column))
     return Access(base, element, None, None, _fills_nan(op), rows=rows)
+
+
+def _has_mask(addresses: Addresses, op: Operation, access: Access, refusals: Refusals) -> bool:
+    """Whether code can compute the bounds of a block where the extents of a view are not enough."""
+    if access.mask is None or (access.box is not None and not access.fills_nan):
+        return True
+    lanes = frozenset(range(len(addresses.sites[op].shape)))
+    if access.address is not None and is_computable(addresses, access.mask, op, lanes):
+        return True
+    refusals.add(
+        MASK,
+        op,
+        "the bounds of the block cannot be computed from scalars",
+        "compute shape and offsets from arguments and program ids",
+    )
+    return False
+
+
+def _counts_up(addresses: Addresses, op: Operation, access: Access) -> bool:
+    """Whether no element before an address is accessed: memory there has only a beginning."""
+    site = addresses.sites[op]
+    return access.address is not None and site.scope.ctx.is_nonneg(site.offset.expr)
+
+
+def _refuse_elements(op: Operation, refusals: Refusals) -> None:
+    refusals.add(
+        POINTER_FROM_DATA,
+        op,
+        "elements before an address that is an integer may be accessed (tt.int_to_ptr)",
+        "pass the array as an argument of the kernel",
+    )
 
 
 def _in_elements(offset: Poly, size: int) -> Poly | None:
@@ -147,10 +193,12 @@ def signless(type: Attribute) -> Attribute:
 
 
 def _is_chain(pointer: SSAValue) -> bool:
-    """Whether the pointer is computed from an argument without loops and choices."""
+    """Whether the pointer comes from an argument, or an address, without loops and choices."""
     while not isinstance(pointer, BlockArgument):
         op = pointer.owner
         assert isinstance(op, Operation)
+        if isinstance(op, IntToPtrOp):
+            return True
         if op.name not in _STRUCTURAL:
             return False
         pointer = op.operands[0]
@@ -172,8 +220,8 @@ def _refuse_base(op: Operation, site: Site, refusals: Refusals) -> None:
         refusals.add(
             POINTER_FROM_DATA,
             op,
-            "the address is read from memory or made from an integer (tt.int_to_ptr)",
-            "pass the array as an argument of the kernel",
+            "the address is a pointer read from memory, or computed from several integers",
+            "store addresses as int64, and cast one to a pointer; or pass the array as an argument",
         )
         return
     refusals.add(
@@ -206,4 +254,4 @@ def _refuse_address(op: Operation, refusals: Refusals) -> None:
 
 def bases_of(accesses: Mapping[Operation, Access]) -> dict[Operation, str]:
     """The memory of each access, by name."""
-    return {op: str(access.base.index) for op, access in accesses.items()}
+    return {op: memory_of(access.base) for op, access in accesses.items()}

@@ -18,6 +18,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from tilewright.analysis.affine import Atom, Formula, FormulaKind, Poly, SymbolKind
 from tilewright.analysis.pid_address.analysis import evaluate
 from tilewright.analysis.pid_address.atoms import Role, kind_of
+from tilewright.analysis.pid_address.control.recurrences import SUM_OF_STEPS
 from tilewright.analysis.pid_address.entry_state import start
 from tilewright.analysis.pid_address.report import AccessProperties
 from tilewright.analysis.pid_address.scope import Machine, Site
@@ -47,10 +48,8 @@ class Addresses:
     """The counter of each loop; loops that are not nested may share a symbol."""
 
     def __post_init__(self) -> None:
-        self.counting = frozenset(
-            atom for loop, atom in self.counters.items() if isinstance(loop, ForOp)
-        )
-        """Counters that code has: those of ``scf.for``."""
+        self.counting = frozenset(self.counters.values())
+        """Counters that code has; loops with a condition count where an address needs it."""
 
     def value_of(self, atom: Atom) -> SSAValue | None:
         """The SSA value that a symbol stands for, if it is one scalar."""
@@ -74,7 +73,7 @@ class Addresses:
         coordinates = self.machine.atoms.coordinates
         for atom in sorted(coordinates, key=lambda each: -each.id):
             value = self.value_of(atom)
-            if value is None or not _is_available(value, at):
+            if value is None or not is_available(value, at):
                 continue
             poly = _divided(poly, coordinates[atom], self.machine.space.of_atom(atom))
             if not _is_involved(poly):
@@ -86,7 +85,7 @@ def _has_lanes(atom: Atom) -> bool:
     return any(kind_of(inner) == "lane" for arg in atom.args for inner in arg.atoms_within())
 
 
-def _is_available(value: SSAValue, at: Operation) -> bool:
+def is_available(value: SSAValue, at: Operation) -> bool:
     """Whether `value` is computed before `at`, in a block around it."""
     owner = value.owner
     block = owner if isinstance(owner, Block) else owner.parent
@@ -96,6 +95,15 @@ def _is_available(value: SSAValue, at: Operation) -> bool:
     if user is None:
         return False
     return isinstance(owner, Block) or owner.is_before_in_block(user)
+
+
+def is_around(loop: Operation, value: SSAValue) -> bool:
+    """Whether a value is computed inside a loop."""
+    owner = value.owner
+    at = owner if isinstance(owner, Operation) else owner.parent_op()
+    while at is not None and at is not loop:
+        at = at.parent_op()
+    return at is loop
 
 
 def _is_involved(poly: Poly) -> bool:
@@ -150,16 +158,39 @@ def addresses_of(function: FuncOp) -> Addresses:
     machine = evaluate(function, top, names, begin, facts, irrelevant=irrelevant)
     written = {site.base.name for site in machine.sites.values() if site.kind.value != "load"}
     read = {site.base.name for site in machine.sites.values() if site.kind.value == "load"}
-    if written & read:
+    is_anywhere = any(not name.startswith("%") for name in written)
+    if is_anywhere or written & read:
         begin = start(function, names, facts)
-        changing = frozenset(written & read)
+        changing = frozenset(read if is_anywhere else written & read)
         machine = evaluate(function, top, names, begin, facts, changing, irrelevant=irrelevant)
     sites = {operation: site for (operation, _, _), site in machine.sites.items()}
     arguments = {names.of(argument): argument for argument in function.body.block.args}
     arguments |= {f"%{name}": argument for name, argument in arguments.items()}
+    values = machine.named_values()
     return Addresses(
-        machine, function, sites, arguments, machine.named_values(), _counters(sites, function)
+        machine,
+        function,
+        sites,
+        arguments,
+        values | _carried_by_steps(machine, values),
+        _counters(sites, function),
     )
+
+
+def _carried_by_steps(machine: Machine, values: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
+    """Integers that loops carry from 0 on, by the key of what has been added to them."""
+    found: dict[str, SSAValue] = {}
+    for name, value in values.items():
+        known = machine.environments[()].get(value)
+        if not isinstance(value, BlockArgument) or not isinstance(known, Integer):
+            continue
+        (atom, *others) = known.expr.atoms() or [None]
+        if atom is None or others or not isinstance(atom.role, Role):
+            continue
+        key = f"{name}{SUM_OF_STEPS}"
+        if atom.role.key == key and known.expr == known.expr.space.of_atom(atom) * atom.divisor:
+            found[key] = value
+    return found
 
 
 def _counters(sites: Mapping[Operation, Site], function: FuncOp) -> dict[Operation, Atom]:
@@ -187,7 +218,25 @@ def is_materialisable(
 ) -> bool:
     """Whether code at an op can compute a polynomial from scalars of the program and indices of
     `lanes`: what only a branch before it computes is not there any more."""
-    return all(_is_known(addresses, atom, at, lanes) for atom in poly.atoms_within())
+    return all(_is_known(addresses, atom, at, lanes) for atom in atoms_read(poly))
+
+
+def atoms_read(value: Poly | Formula) -> list[Atom]:
+    """The atoms that code for a value needs: of a value of the program, not what it depends on."""
+    found: dict[Atom, None] = {}
+    work: list[Poly | Formula] = [value]
+    while work:
+        item = work.pop()
+        if isinstance(item, Formula):
+            work += [*item.parts, *item.polys]
+            continue
+        for atom in item.atoms():
+            if atom in found:
+                continue
+            found[atom] = None
+            if not atom.is_symbol and not atom.is_opaque:
+                work += atom.args if atom.formula is None else (*atom.args, atom.formula)
+    return list(found)
 
 
 def is_computable(
@@ -196,7 +245,7 @@ def is_computable(
     """Whether code at an op can compute a condition."""
     if formula.kind is FormulaKind.PREDICATE:
         found = addresses.values.get(formula.name)
-        if found is None or is_tensor(found.type) or not _is_available(found, at):
+        if found is None or is_tensor(found.type) or not is_available(found, at):
             return False
     return all(is_materialisable(addresses, poly, at, lanes) for poly in formula.polys) and all(
         is_computable(addresses, part, at, lanes) for part in formula.parts
@@ -215,4 +264,4 @@ def _is_known(addresses: Addresses, atom: Atom, at: Operation, lanes: frozenset[
     if kind == "it":
         return atom in addresses.counting
     value = addresses.value_of(atom)
-    return value is not None and _is_available(value, at)
+    return value is not None and is_available(value, at)

@@ -13,14 +13,24 @@ from tilewright.analysis.affine.substitute import substitute
 from tilewright.analysis.affine.view import with_remainders
 from tilewright.analysis.pid_address.atoms import Role, kind_of
 from tilewright.analysis.pid_address.scope import Site
-from tilewright.analysis.raising.addresses import Addresses, is_computable, is_materialisable
+from tilewright.analysis.raising.addresses import (
+    Addresses,
+    is_around,
+    is_available,
+    is_computable,
+    is_materialisable,
+)
 from tilewright.analysis.raising.masks import Bounds, bounds_of
 from tilewright.analysis.raising.plan import Access
-from tilewright.analysis.raising.views import Box, View
+from tilewright.analysis.raising.values import feeds_gemms_only
+from tilewright.analysis.raising.views import Box, View, is_address
 from tilewright.analysis.raising.wrap import Wrapped, unwrap
+from tilewright.dialects.ttng import AsyncTMACopyGlobalToLocalOp, AsyncTMACopyLocalToGlobalOp
 
 _OF_FIRST = frozenset((SymbolKind.FDIV, SymbolKind.TDIV, SymbolKind.TREM))
 """Negative where the first operand is."""
+_BY_TMA = (AsyncTMACopyGlobalToLocalOp, AsyncTMACopyLocalToGlobalOp)
+"""Copies by tensor maps, which the host makes."""
 MAX_RANK = 5
 """Dimensions of a view: as many as a tensor map has."""
 
@@ -47,7 +57,14 @@ class Boxes:
         site = self.addresses.sites[op]
         if access.address is None:
             return None
-        return _Planner(self, op, site, access).run()
+        if is_address(access.base) and not isinstance(op, _BY_TMA):
+            return _Planner(self, op, site, access, is_local=True).run()
+        found = _Planner(self, op, site, access).run()
+        needs_box = site.box is not None or _feeds_gemms(op)
+        if found is None and needs_box and not isinstance(op, _BY_TMA):
+            # Views that the kernel makes cost code, and allow whole boxes to be copied.
+            found = _Planner(self, op, site, access, is_local=True).run()
+        return found
 
     def index(self, view: View) -> int:
         for at, known in enumerate(self.views):
@@ -58,7 +75,9 @@ class Boxes:
 
 
 class _Planner:
-    def __init__(self, boxes: Boxes, op: Operation, site: Site, access: Access) -> None:
+    def __init__(
+        self, boxes: Boxes, op: Operation, site: Site, access: Access, *, is_local: bool = False
+    ) -> None:
         self._boxes = boxes
         self._addresses = boxes.addresses
         self._op = op
@@ -66,6 +85,7 @@ class _Planner:
         self._access = access
         self._lanes = boxes.addresses.machine.atoms.lane_atoms(site.shape)
         self._zero = boxes.addresses.machine.space.zero
+        self._is_local = is_local
         self._uses_coordinates = True
         self._found_negative = False
 
@@ -190,7 +210,11 @@ class _Planner:
             origin,
             tuple(each.extent for each in ordered),
             tuple(each.stride for each in ordered),
+            self._is_local,
+            self._access.divisor,
         )
+        if self._is_local and not self._is_available(view):
+            return None
         return Box(
             self._boxes.index(view),
             tuple(each.start for each in ordered),
@@ -340,7 +364,27 @@ class _Planner:
 
     # What the host can compute.
 
+    def _is_available(self, view: View) -> bool:
+        """Whether the kernel has all values of a view before the access."""
+        known = (view.origin, *view.strides, *(each for each in view.extents if each is not None))
+        return all(is_materialisable(self._addresses, each, self._op) for each in known)
+
+    def _is_of_program(self, atom: Atom) -> bool:
+        """Whether a symbol is a value that does not change while a view is used."""
+        kind = kind_of(atom)
+        if kind in ("arg", "np", "pid"):
+            return True
+        if kind == "it":
+            return any(
+                counter is atom and is_around(loop, self._access.base)
+                for loop, counter in self._addresses.counters.items()
+            )
+        value = self._addresses.value_of(atom)
+        return value is not None and is_available(value, self._op)
+
     def _is_host_atom(self, atom: Atom) -> bool:
+        if self._is_local and (atom.is_symbol or atom.is_opaque):
+            return self._is_of_program(atom)
         if atom.is_symbol:
             return kind_of(atom) in ("arg", "np")
         if atom.is_opaque:
@@ -352,6 +396,10 @@ class _Planner:
 
     def _host_term(self, poly: Poly, monomial: tuple[int, ...]) -> bool:
         return all(self._is_host_atom(poly.space.atoms[id]) for id in monomial)
+
+
+def _feeds_gemms(op: Operation) -> bool:
+    return len(op.results) == 1 and feeds_gemms_only(op.results[0])
 
 
 def _is_difference(poly: Poly) -> bool:

@@ -120,7 +120,10 @@ EFFECTS = (
 
 CONTROL = frozenset(("scf.for", "scf.while", "scf.if"))
 
-POINTERS = frozenset(("tt.addptr", "tt.make_tensor_descriptor", "tt.make_tensor_ptr", "tt.advance"))
+POINTERS = frozenset(
+    f"tt.{name}"
+    for name in ("addptr", "make_tensor_descriptor", "make_tensor_ptr", "advance", "int_to_ptr")
+)
 
 TERMINATORS = frozenset(
     (

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
-from xdsl.ir import Attribute, BlockArgument, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 
-from tilewright.analysis.affine import Formula, Poly
-from tilewright.analysis.raising.addresses import Addresses
+from tilewright.analysis.affine import Atom, Formula, Poly
+from tilewright.analysis.pid_address.atoms import kind_of
+from tilewright.analysis.raising.addresses import Addresses, atoms_read
 from tilewright.analysis.raising.loops import LoopPlan
 from tilewright.analysis.raising.refusals import SLOW, Refusal
 from tilewright.analysis.raising.slots import Slots
@@ -33,13 +35,16 @@ class Rows:
 class Access:
     """How an access finds its memory."""
 
-    base: BlockArgument
+    base: SSAValue
+    """A pointer argument, or the integer that is an address."""
     element: Attribute
     address: Poly | None
     """The offset in elements, over the lanes; None: as the kernel adds it up."""
     mask: Formula | None = None
     """Of descriptors and block pointers: which lanes are inside."""
     fills_nan: bool = False
+    divisor: int | None = None
+    """What divides the address that is an integer, in bytes; None: the size of an element."""
     box: Box | None = None
     rows: Rows | None = None
     """Of gathers and scatters: rows that are read from a tensor of indices."""
@@ -79,6 +84,21 @@ class RaisePlan:
     def has_slow_gemm_loops(self) -> bool:
         """Whether operands of a GEMM are copied element by element in its loop."""
         return any(each.code == SLOW and _is_in_gemm_loop(each.op) for each in self.remarks)
+
+    @cached_property
+    def counters(self) -> frozenset[Atom]:
+        """The counters of loops that addresses and conditions need."""
+        polys: list[Poly | Formula | None] = []
+        for view in self.views:
+            polys += [view.origin, *view.strides, *view.extents]
+        for access in self.accesses.values():
+            polys += [access.address, access.mask]
+            if access.box is not None:
+                polys += [*access.box.starts, access.box.guard]
+            if access.rows is not None:
+                polys += [access.rows.offset, *access.rows.shape, *access.rows.strides]
+        read = (atom for each in polys if each is not None for atom in atoms_read(each))
+        return frozenset(atom for atom in read if kind_of(atom) == "it")
 
     def verify(self) -> None:
         """Raise ``ValueError`` if the plan contradicts itself."""

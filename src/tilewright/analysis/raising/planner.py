@@ -97,6 +97,15 @@ def _refuse_copies(accesses: Mapping[Operation, Access], refusals: Refusals) -> 
                 shape, has_zeros = shape_of(op.src.type), True
             case _:
                 continue
+        if access.box is None and not isinstance(op, AsyncCopyGlobalToLocalOp):
+            refusals.add(
+                ADDRESS,
+                op,
+                "a TMA copy of a tensor that the host does not have: its address or extents are "
+                "computed by the kernel",
+                "pass a descriptor, or compute shape and strides from arguments",
+            )
+            continue
         order = None if access.box is None else access.box.order(shape)
         if order is None or list(order) != sorted(order) or not has_zeros or access.fills_nan:
             refusals.add(

@@ -126,12 +126,17 @@ def check_ops(function: FuncOp, refusals: Refusals) -> None:
 def _check(op: Operation, refusals: Refusals) -> None:
     if op.parent_op() is not None and isinstance(op.parent_op(), ReduceOp | ScanOp):
         return
-    if op.name in ("tt.int_to_ptr", "tt.ptr_to_int"):
+    if op.name == "tt.ptr_to_int" or (op.name == "tt.int_to_ptr" and is_tensor(op.results[0].type)):
+        what = (
+            "an address is used as an integer"
+            if op.name == "tt.ptr_to_int"
+            else ("each element has an address of its own")
+        )
         refusals.add(
             POINTER_FROM_DATA,
             op,
-            f"addresses are computed as integers ({op.name})",
-            "pass the array as an argument of the kernel",
+            f"{what} ({op.name})",
+            "pass the array as an argument of the kernel, or one address for all elements",
         )
         return
     if op.name not in _ALL and not is_elementwise(op):

@@ -29,6 +29,7 @@ from tilewright.analysis.raising.kinds import (
     is_heavy,
 )
 from tilewright.analysis.raising.tasks import completing_waits
+from tilewright.analysis.raising.views import may_be_same
 from tilewright.dialects.tt import (
     AtomicRMWOp,
     FuncOp,
@@ -176,7 +177,7 @@ class _Classifier:
             return ValueClass.EXPRESSION
         if op.name == "tt.load" and is_volatile(op):
             return ValueClass.FRAGMENT
-        if op.name in _LOADS and _feeds_gemms_only(value):
+        if op.name in _LOADS and feeds_gemms_only(value):
             return ValueClass.SHARED
         if isinstance(op, TransOp) and _is_shared_operand(op):
             return ValueClass.EXPRESSION
@@ -242,7 +243,8 @@ class _Classifier:
 
     def _conflicts(self, load: Operation, anchor: Operation) -> bool:
         """Whether iterations of one loop could read what others write."""
-        if anchor.name not in WRITES or self._bases.get(load) != self._bases.get(anchor):
+        one, other = self._bases.get(load), self._bases.get(anchor)
+        if anchor.name not in WRITES or not may_be_same(one, other):
             return False
         if isinstance(load, LoadOp) and isinstance(anchor, StoreOp | AtomicRMWOp):
             return load.ptr is not anchor.ptr
@@ -261,11 +263,11 @@ def _is_shared_operand(op: TransOp) -> bool:
     """Whether a transposition is of a loaded operand: the GEMM reads it transposed."""
     source = op.src.owner
     if isinstance(source, TransOp):
-        return _feeds_gemms_only(op.src) and _is_shared_operand(source)
-    return isinstance(source, Operation) and source.name in _LOADS and _feeds_gemms_only(op.src)
+        return feeds_gemms_only(op.src) and _is_shared_operand(source)
+    return isinstance(source, Operation) and source.name in _LOADS and feeds_gemms_only(op.src)
 
 
-def _feeds_gemms_only(value: SSAValue) -> bool:
+def feeds_gemms_only(value: SSAValue) -> bool:
     """Whether every use is operand A or B of a GEMM, perhaps transposed."""
     if rank_of(value.type) != 2 or value.first_use is None:
         return False
@@ -274,6 +276,6 @@ def _feeds_gemms_only(value: SSAValue) -> bool:
         if isinstance(user, Gemm):
             if use.index > 1:
                 return False
-        elif not (isinstance(user, TransOp) and _feeds_gemms_only(user.result)):
+        elif not (isinstance(user, TransOp) and feeds_gemms_only(user.result)):
             return False
     return True

@@ -15,27 +15,57 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import Attribute, BlockArgument
+from typing_extensions import TypeIs
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Attribute, BlockArgument, SSAValue
 
 from tilewright.analysis.affine import Formula, Poly
+
+MEMORY = "memory"
+"""The name of memory whose address is an integer: it may be that of any argument."""
+
+
+def is_address(base: SSAValue) -> bool:
+    """Whether a base is an integer of the program, not a pointer argument."""
+    return isinstance(base.type, IntegerType)
+
+
+def is_pointer_argument(base: SSAValue) -> TypeIs[BlockArgument]:
+    """Whether a base is memory that a launch passes."""
+    return isinstance(base, BlockArgument) and not is_address(base)
+
+
+def memory_of(base: SSAValue) -> str:
+    """The name of the memory of a base."""
+    return str(base.index) if is_pointer_argument(base) else MEMORY
+
+
+def may_be_same(one: str | None, other: str | None) -> bool:
+    """Whether two names may be those of the same memory."""
+    return one == other or MEMORY in (one, other)
 
 
 @dataclass(frozen=True)
 class View:
     """A tensor in the memory of a pointer; everything is computed from arguments and the grid."""
 
-    base: BlockArgument
+    base: SSAValue
+    """A pointer argument, or the integer that is an address (`is_address`)."""
     element: Attribute
     origin: Poly
     """Where it begins, in elements."""
     extents: tuple[Poly | None, ...]
     """None: as many elements as the memory has from the origin on."""
     strides: tuple[Poly, ...]
+    is_local: bool = False
+    """Whether the kernel makes it: it depends on values of the program."""
+    divisor: int | None = None
+    """What divides an address, in bytes, if more than the size of an element does."""
 
     def __str__(self) -> str:
         sizes = " x ".join("?" if each is None else str(each) for each in self.extents)
         strides = ", ".join(map(str, self.strides))
-        name = self.base.name_hint or "pointer"
+        name = self.base.name_hint or ("address" if is_address(self.base) else "pointer")
         at = "" if self.origin == 0 else f" + {self.origin}"
         return f"{name}{at}: {sizes}, strides {strides}"
 

@@ -5,7 +5,7 @@
 A row of `A` begins at a multiple of 16 bytes if `A` does and `%s` is a multiple of 8. Both are
 proved, from constants, ``tile.divisibility`` of arguments and ``tile.assume``, which a launch
 checks; arrays that are passed begin at a multiple of `ADDRESS_BYTES`, unless the argument states
-another one.
+another one; so do addresses that the kernel has as integers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tilewright.dialects.arith import ConstantOp
 from tilewright.dialects.func import argument_attributes
 from tilewright.dialects.tile import KernelOp, names
 from tilewright.dialects.tile.kernel import kernel_of
-from tilewright.dialects.tile.regions import PtrOfOp, ViewOp
+from tilewright.dialects.tile.regions import PtrAtOp, PtrOfOp, ViewOp
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 
 ADDRESS_BYTES = 16
@@ -89,7 +89,11 @@ def uneven_start(tensor: SSAValue, bytes_: int, at: Operation, known: Known) -> 
         return uneven_start(owner.source, bytes_, at, known)
     if isinstance(owner, PtrOfOp):
         return _uneven_element(owner, bytes_, at, known)
-    aligned = address_bytes(tensor) if isinstance(tensor, BlockArgument) else ADDRESS_BYTES
+    aligned = ADDRESS_BYTES
+    if isinstance(tensor, BlockArgument):
+        aligned = address_bytes(tensor)
+    elif isinstance(owner, PtrAtOp):
+        aligned = owner.divisor
     if aligned % bytes_ == 0:
         return None
     return f"the address of {name_of(tensor)} is known to be a multiple of {aligned} only"

@@ -51,7 +51,7 @@ from tilewright.dialects.tile.movement import (
     TransposeOp,
 )
 from tilewright.dialects.tile.reducers import ReducerAllocOp, ReducerFinalizeOp
-from tilewright.dialects.tile.regions import PtrOfOp, RegionOp, ViewOp
+from tilewright.dialects.tile.regions import PtrAtOp, PtrOfOp, RegionOp, ViewOp
 from tilewright.dialects.tile.scaled import ScaledGemmOp
 from tilewright.dialects.tile.slots import SlotOp
 from tilewright.dialects.tile.tensor_memory import (
@@ -88,6 +88,7 @@ Tile = Dialect(
         PersistentOp,
         PipelineOp,
         PrintOp,
+        PtrAtOp,
         PtrOfOp,
         ReduceByOp,
         ReduceOp,
@@ -152,6 +153,7 @@ __all__ = [
     "PipelinePlanAttr",
     "PlannedPipeline",
     "PrintOp",
+    "PtrAtOp",
     "PtrOfOp",
     "PtrType",
     "Raster",

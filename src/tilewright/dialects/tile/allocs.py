@@ -67,6 +67,7 @@ from tilewright.dialects.tile.types import (
     space_of,
 )
 from tilewright.ir.constraints import instance_of
+from tilewright.ir.hints import name_hint_of
 from tilewright.ir.text.assembly import AsmOp, TypeRule, Types
 from tilewright.ir.text.syntax import STRING, AttributeSyntax, IntegerArray
 
@@ -147,8 +148,7 @@ class AllocOp(AsmOp, Placeable):
                 dtype=string(dtype),
             ),
         )
-        if name is not None and SSAValue.is_valid_name(name):
-            self.result.name_hint = name
+        self.result.name_hint = name_hint_of(name)
 
     @property
     def type(self) -> BufferType:

@@ -38,6 +38,7 @@ from tilewright.dialects.tile.base import (
 )
 from tilewright.dialects.tile.movement import verify_extents
 from tilewright.dialects.tile.types import BUFFER, BUFFER_OR_REGION, BufferType, space_of
+from tilewright.ir.hints import name_hint_of
 from tilewright.ir.text.assembly import AsmOp
 from tilewright.ir.text.syntax import STRING, AttributeSyntax
 
@@ -85,8 +86,7 @@ class ReducerAllocOp(AsmOp):
                 dtype=string(dtype),
             ),
         )
-        if name is not None and SSAValue.is_valid_name(name):
-            self.result.name_hint = name
+        self.result.name_hint = name_hint_of(name)
 
     @property
     def type(self) -> BufferType:

@@ -2,6 +2,7 @@
 
     %r = tile.region %A[%i, 0] [128, 32] : memref<1024x1024xf16, #global> to !tile.region<...>
     %v = tile.view %B : memref<64x64xf16, #shared> to memref<4096xf16, #shared>
+    %p = tile.ptr_at %address : !tile.ptr<f16>
     %t = tile.view %p sizes(%n) : !tile.ptr<f16> to memref<?xf16, #global>
 
 A region has as many offsets and extents as its buffer has dimensions. In global memory it may
@@ -16,7 +17,13 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, cast
 
 from typing_extensions import override
-from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, StridedLayoutAttr
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    IntegerAttr,
+    MemRefType,
+    StridedLayoutAttr,
+    i64,
+)
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -57,6 +64,7 @@ from tilewright.dialects.tile.mixed import (
     static_extent,
     verify_mixed,
 )
+from tilewright.dialects.tile.names import DIVISIBILITY
 from tilewright.dialects.tile.types import (
     BUFFER,
     PTR,
@@ -420,6 +428,41 @@ class PtrOfOp(AsmOp, LooksThrough):
     @override
     def verify_(self) -> None:
         verify_index_count(self.base, self.indices)
+
+
+@irdl_op_definition
+class PtrAtOp(AsmOp):
+    """The address that an integer is: of memory that no argument names.
+
+    It may be in any tensor. `tile.divisibility` states what divides it, in bytes; otherwise it is
+    a multiple of the size of an element. Compiled code relies on both, a checked run verifies them.
+    """
+
+    name = "tile.ptr_at"
+
+    address = operand_def(i64)
+    result = result_def(PTR)
+
+    traits = traits_def(Pure())
+
+    ASM: ClassVar[str] = "$address attr-dict `:` type($result)"
+
+    def __init__(self, address: Operand, pointee: Attribute, divisor: int | None = None) -> None:
+        super().__init__(operands=[address], result_types=[PtrType(pointee)])
+        if divisor is not None:
+            self.attributes[DIVISIBILITY] = IntegerAttr(divisor, i64)
+
+    @property
+    def pointee(self) -> Attribute:
+        """The type of the elements there."""
+        return cast("PtrType", self.result.type).pointee
+
+    @property
+    def divisor(self) -> int:
+        """What divides the address, in bytes."""
+        stated = self.attributes.get(DIVISIBILITY)
+        size = max(8, bit_width(self.pointee)) // 8
+        return stated.value.data if isinstance(stated, IntegerAttr) else size
 
 
 def _pointer_type(types: Types) -> Attribute:

@@ -33,10 +33,11 @@ ENTRIES = (
         severity="remark",
         title="Not raised to tiles: the mask cannot be computed",
         meaning=(
-            "The bounds of a block pointer or tensor descriptor depend on values that are not "
-            "scalars of the kernel, so `raise-to-tile` cannot compute which elements are inside."
+            "The bounds of a block pointer or tensor descriptor depend on values that do not exist "
+            "any more where the block is accessed, such as the counter of a while loop, and are no "
+            "extents of a tensor."
         ),
-        example="desc = tl.make_tensor_descriptor(p, [tl.load(n), 64], [64, 1], [16, 64])",
+        example="block = tl.advance(block, (steps, 0))     # in a while loop",
         fix="Compute shapes and offsets from arguments, program ids and loop counters.",
     ),
     CodeEntry(
@@ -99,11 +100,12 @@ ENTRIES = (
         severity="remark",
         title="Not raised to tiles: a pointer comes from data",
         meaning=(
-            "An address is read from memory or made from an integer. At tile level every access "
-            "belongs to an array that the caller passes."
+            "A pointer is read from memory or stored there, an address is used as an integer, each "
+            "element has an address of its own, or elements before an address that is an integer "
+            "may be accessed. One int64 that is cast to a pointer is raised."
         ),
-        example="p = tl.load(table + i).to(tl.pointer_type(tl.float16))   # remark[TW8012]",
-        fix="Pass the array itself, and an index into it instead of an address.",
+        example="p = tl.load(table + lanes).to(tl.pointer_type(tl.float16))   # remark[TW8012]",
+        fix="Read one int64 and cast it to a pointer; or pass the array, and an index into it.",
     ),
     CodeEntry(
         code="TW8020",

@@ -49,6 +49,7 @@ from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, VerifyExc
 from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
+from tilewright.ir.hints import name_hint_of
 from tilewright.ir.text.literal_parser import LiteralParser
 from tilewright.ir.text.resources import Resources, skip_resources
 
@@ -301,8 +302,7 @@ class IRParser(LiteralParser):
         self._first_spans[name] = span
         super()._register_ssa_definition(name, values, span)
         for value in values:
-            # xDSL strips `_<digits>` from a hint; of `%_0` it keeps "", which it later refuses.
-            if not self.keep_names or not value.name_hint:
+            if not self.keep_names or name_hint_of(value.name_hint) is None:
                 value.name_hint = None
 
     def _check_all_values_defined(self, names: Iterable[str]) -> None:

@@ -27,6 +27,7 @@ from tilewright.frontend.attributes import attribute_of
 from tilewright.frontend.builder import current
 from tilewright.frontend.errors import FrontendError
 from tilewright.frontend.values import Value
+from tilewright.ir.hints import name_hint_of
 from tilewright.language.T import stock
 from tilewright.language.T.dtypes import dtype as Dtype
 from tilewright.language.T.expressions import (
@@ -112,7 +113,7 @@ class Buffer(Value):
         owner = self.handle.owner
         if isinstance(owner, AllocOp):
             owner.name_hint = StringAttr(name)
-        if SSAValue.is_valid_name(name):
+        if name_hint_of(name) is not None:
             self.handle.name_hint = name
 
     def scope(self) -> str:

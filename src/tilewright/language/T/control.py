@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
-from xdsl.ir import Block, BlockArgument, Region, SSAValue
+from xdsl.ir import Block, BlockArgument, Region
 
 from tilewright.dialects.scf import IfOp, YieldOp
 from tilewright.frontend.attributes import attribute_of
@@ -25,6 +25,7 @@ from tilewright.frontend.errors import BAD_RETURN, UNSUPPORTED, FrontendError
 from tilewright.frontend.merging import end_block
 from tilewright.frontend.values import Value, handles
 from tilewright.frontend.vocabulary import StaticLoop
+from tilewright.ir.hints import name_hint_of
 from tilewright.ir.text.locations import name_location
 from tilewright.language.T.annotations import declare_scalar
 from tilewright.language.T.branches import TileChoice, TileIf, TileKnownIf, is_scalar
@@ -114,7 +115,7 @@ class TileControl(Control):
                 )
             self._bound_in[name] = self._scopes[-1]
         trace().bound.add(handle)
-        if handle.name_hint is None and SSAValue.is_valid_name(name):
+        if handle.name_hint is None and name_hint_of(name) is not None:
             handle.name_hint = name
             if isinstance(handle, BlockArgument):
                 handle.location = name_location(name, handle.location)

@@ -23,6 +23,7 @@ from tilewright.dialects.scf import YieldOp as ScfYieldOp
 from tilewright.dialects.tile import ParallelOp, PersistentOp, PipelineOp, YieldOp
 from tilewright.frontend.builder import current
 from tilewright.frontend.errors import FrontendError
+from tilewright.ir.hints import name_hint_of
 from tilewright.ir.text.locations import name_location
 from tilewright.language.T.dtypes import int32
 from tilewright.language.T.expressions import (
@@ -72,8 +73,7 @@ def _block(count: int, targets: Sequence[str]) -> Block:
     location = current().location()
     for argument, target in zip(block.args, targets, strict=False):
         argument.location = name_location(target, location)
-        if SSAValue.is_valid_name(target):
-            argument.name_hint = target
+        argument.name_hint = name_hint_of(target)
     return block
 
 

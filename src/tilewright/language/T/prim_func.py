@@ -39,6 +39,7 @@ from tilewright.frontend.errors import (
 )
 from tilewright.frontend.functions.calls import Session
 from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
+from tilewright.ir.hints import name_hint_of
 from tilewright.ir.text.locations import file_location, name_location
 from tilewright.ir.text.printer import print_module
 from tilewright.ir.verify import verify
@@ -284,7 +285,7 @@ def _traced(
     values: dict[str, Any] = {}
     for param, argument in zip(every, entry.args, strict=True):
         argument.location = name_location(param.name, location)
-        argument.name_hint = param.name
+        argument.name_hint = name_hint_of(param.name)
         values[param.name] = param.value(argument)
     running = state or Trace(entry)
     running.entry = entry

@@ -25,6 +25,7 @@ from tilewright.dialects import arith
 from tilewright.dialects.simt.across import StrideOp
 from tilewright.frontend.builder import Builder, current, is_outside
 from tilewright.frontend.errors import FrontendError
+from tilewright.ir.hints import name_hint_of
 from tilewright.language.T.expressions import INDEX, Expr, as_expr, constant
 from tilewright.language.T.stock import DimOp
 from tilewright.language.T.symbols import Computed, Size, Symbol, Symbolic
@@ -156,7 +157,7 @@ class Trace:
                 if isinstance(stride, Symbol) and stride.name == symbol.name:
                     op = StrideOp(buffer.handle, dimension)
                     op.location = current().location()
-                    op.result.name_hint = symbol.name
+                    op.result.name_hint = name_hint_of(symbol.name)
                     self.at_the_top(op)
                     return Expr(op.result, symbol_dtype(), is_natural=True)
         return None

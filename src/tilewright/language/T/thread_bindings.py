@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tilewright.frontend.errors import FrontendError
+from tilewright.ir.hints import name_hint_of
 from tilewright.language.T.expressions import Expr
 from tilewright.language.T.hints import attributes_of
 from tilewright.language.T.kernel import get_thread_binding, get_thread_extent
@@ -43,7 +44,7 @@ class ThreadBinding(Serial):
                 code=BAD_ARGUMENT,
             )
         index = get_thread_binding(axis)
-        index.handle.name_hint = name
+        index.handle.name_hint = name_hint_of(name)
         return index
 
 

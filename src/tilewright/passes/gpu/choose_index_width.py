@@ -3,7 +3,8 @@
 32 bits are cheaper, and enough for tensors of fewer than 2^31 elements. A kernel that is given a
 larger one computes with 64 bits throughout (docs/design/passes.md#index-width). Extents that are
 run-time values are assumed to be small; the launcher checks them, and compiles the kernel again
-with `bits=64` if they are not.
+with `bits=64` if they are not. Memory at an address that the kernel has as an integer may have any
+extent: 64 bits, too.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, i64
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.simt import LaunchOp
 from tilewright.dialects.simt import names as simt_names
+from tilewright.dialects.tile.regions import PtrAtOp
 from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
@@ -40,13 +42,18 @@ class ChooseIndexWidth(Pass):
             if not isinstance(launch, LaunchOp):
                 continue
             kernel = _kernel(module, launch.kernel.string_value())
-            bits = self.bits or (WIDE if _is_large(launch) else NARROW)
+            is_wide = _is_large(launch) or _follows_addresses(kernel)
+            bits = self.bits or (WIDE if is_wide else NARROW)
             if bits != NARROW:
                 kernel.attributes[simt_names.INDEX_BITS] = IntegerAttr(bits, i64)
 
 
 def _kernel(module: ModuleOp, name: str) -> FuncOp:
     return next(op for op in module.body.ops if isinstance(op, FuncOp) and op.sym_name.data == name)
+
+
+def _follows_addresses(kernel: FuncOp) -> bool:
+    return any(isinstance(op, PtrAtOp) for op in walk(kernel))
 
 
 def _is_large(launch: LaunchOp) -> bool:

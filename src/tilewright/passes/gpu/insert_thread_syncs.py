@@ -51,6 +51,7 @@ from tilewright.dialects.nv import (
     AsyncMoveOp,
     BarOp,
     BulkLoadOp,
+    CpAsyncMBarrierArriveOp,
     CpAsyncWaitOp,
     FenceProxyAsyncOp,
     LdMatrixOp,
@@ -248,6 +249,10 @@ class _Walk:
         self.loaded: set[SSAValue] = set()
         """Tensors that threads write and TMA reads."""
         self.by_tma: set[SSAValue] = set()
+        self.copied: set[SSAValue] = set()
+        """Buffers that asynchronous copies of threads write."""
+        self.landing: set[SSAValue] = set()
+        """Barriers that such copies signal when they have landed."""
         self._own: dict[int, list[SharedAccess]] = {}
         """What an op by itself does to memory that threads share, by its identity."""
         self._within: dict[int, list[SharedAccess]] = {}
@@ -268,6 +273,10 @@ class _Walk:
                 self._busy(op)
             if isinstance(op, (TmaLoadOp, BulkLoadOp)):
                 self.by_tma.add(base_of(op.dst))
+            elif isinstance(op, CpAsyncMBarrierArriveOp):
+                self.landing.add(op.barrier)
+            elif isinstance(op, AsyncMoveOp):
+                self.copied.add(base_of(op.dst))
             if isinstance(op, TmaLoadOp) and op.map in self.tensors:
                 tensor = self.tensors[op.map]
                 self.loaded.add(tensor)
@@ -343,10 +352,22 @@ class _Walk:
 
     def run(self) -> None:
         self._block(self.function.body.block, Pending())
+        self._fence_landed_copies()
         if self.loaded:
             for op in walk(self.function):
                 if isinstance(op, FenceProxyAsyncOp):
                     op.properties["tensors"] = UnitAttr()
+
+    def _fence_landed_copies(self) -> None:
+        """Threads that wait for asynchronous copies of others, and let a tensor core or TMA read
+        them, fence after the wait: the copies signal when they land, which no thread sees.
+        """
+        if not any(share_bytes(one, each) for one in self.copied for each in self.for_engines):
+            return
+        for op in list(walk(self.function)):
+            is_wait = isinstance(op, MBarrierWaitOp) and op.barrier in self.landing
+            if is_wait and not isinstance(op.next_op, FenceProxyAsyncOp):
+                _after(op, FenceProxyAsyncOp())
 
     def _block(self, block: Block, pending: Pending) -> None:
         idle = self._idle
@@ -623,6 +644,13 @@ def _has_iterations(op: ForOp) -> bool:
     if not isinstance(low, IntegerAttr) or not isinstance(high, IntegerAttr):
         return False
     return low.value.data < high.value.data
+
+
+def _after(op: Operation, new: Operation) -> None:
+    block = op.parent
+    assert block is not None
+    new.location = op.location
+    block.insert_op_after(new, op)
 
 
 def _before(op: Operation, new: Operation) -> None:

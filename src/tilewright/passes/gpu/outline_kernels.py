@@ -48,6 +48,7 @@ from tilewright.dialects.tile import KernelOp, Space, names, space_of
 from tilewright.dialects.tile.access import base_of, is_aliased
 from tilewright.dialects.tile.base import integer_of
 from tilewright.dialects.tile.hints import SyncOp
+from tilewright.dialects.tile.regions import PtrAtOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
@@ -119,7 +120,7 @@ def _outline(module: ModuleOp, function: FuncOp, kernel: KernelOp, name: str) ->
     entry.attributes.update(_attributes(kernel))
     if _waits_for_grids(entry):
         entry.attributes[nv_names.WAITS_FOR_GRIDS] = UnitAttr()
-    others_write = nv_names.WAITS_FOR_GRIDS in entry.attributes
+    others_write = nv_names.WAITS_FOR_GRIDS in entry.attributes or _follows_addresses(entry)
     entry.properties["arg_attrs"] = _described(passed, block.args, others_write=others_write)
     module.body.block.add_op(entry)
     entry.location = kernel.location
@@ -221,13 +222,19 @@ def _waits_for_grids(entry: FuncOp) -> bool:
     return any(isinstance(op, GridWaitOp) for op in walk(entry))
 
 
+def _follows_addresses(entry: FuncOp) -> bool:
+    """Whether a kernel accesses memory that no argument names, which may be that of one."""
+    return any(isinstance(op, PtrAtOp) for op in walk(entry))
+
+
 def _described(
     passed: list[SSAValue], arguments: Sequence[SSAValue], *, others_write: bool
 ) -> ArrayAttr:
     """Properties of each argument: its name, and whether others alias its memory.
 
     Where other kernels may write while this one runs, until it has waited for them, nothing is
-    constant: the compiler moves loads of such memory, also before the wait.
+    constant: the compiler moves loads of such memory, also before the wait. Nor is it where the
+    kernel writes to addresses that it has as integers.
     """
     tensors = _aliases_merged([_tensor_of(value) for value in passed])
     written = {

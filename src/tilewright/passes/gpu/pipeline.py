@@ -37,6 +37,7 @@ from tilewright.passes.gpu.flatten_memrefs import FlattenMemrefs
 from tilewright.passes.gpu.flatten_threads import FlattenThreads
 from tilewright.passes.gpu.guard_memory_accesses import GuardMemoryAccesses
 from tilewright.passes.gpu.hoist_guarded_indices import HoistGuardedIndices
+from tilewright.passes.gpu.hoist_loads import HoistLoads
 from tilewright.passes.gpu.hoist_views import HoistViews
 from tilewright.passes.gpu.infer_layouts import InferLayouts
 from tilewright.passes.gpu.insert_expect_tx import InsertExpectTx
@@ -49,6 +50,7 @@ from tilewright.passes.gpu.lower_thread_reductions import LowerThreadReductions
 from tilewright.passes.gpu.lower_tile_ops import LowerTileOps
 from tilewright.passes.gpu.lower_tmem import LowerTmem
 from tilewright.passes.gpu.merge_guards import MergeGuards
+from tilewright.passes.gpu.narrow_fragments import NarrowFragments
 from tilewright.passes.gpu.narrow_guarded_loops import NarrowGuardedLoops
 from tilewright.passes.gpu.narrow_producers import NarrowProducers
 from tilewright.passes.gpu.order_tensor_writes import OrderTensorWrites
@@ -162,6 +164,7 @@ class GpuPipeline(DevicePipeline):
             SelectTmaStores(),
             *(() if self._has_own_barriers else (OrderTensorWrites(),)),
             StageTensorMemory(),
+            NarrowFragments(),
             ExpandCopies(),
             RereadTensorMemory(),
             StreamTensorMemory(rolled=self.roll_columns),
@@ -208,6 +211,7 @@ class GpuPipeline(DevicePipeline):
             UnswitchLoops(),
             UnrollLoops(),
             MergeGuards(),
+            HoistLoads(),
             UseWarpIndex(),
             Dce(),
             DropUnusedArguments(),

@@ -32,7 +32,7 @@ _STAYS = frozenset(
     f"tile.{name}"
     for name in (
         *("alloc", "ws", "yield", "assume", "assert", "print", "extern", "source", "ptr_of"),
-        *("view", "atomic", "shuffle", "vote", "warp_reduce", "sync"),
+        *("ptr_at", "view", "atomic", "shuffle", "vote", "warp_reduce", "sync"),
     )
 )
 """Ops of the tile dialect that are about single threads, or about structure."""

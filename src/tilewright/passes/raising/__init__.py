@@ -11,7 +11,7 @@
     tiles          GEMMs, reductions, scans and other ops on whole tiles
     control        loops and branches
     block          the ops of a block, one rule for each kind
-    host, function parameters, views and grid
+    host, function parameters, views and grid; local: views that the kernel makes
 
 ``passes/tile/raise_to_tile.py`` runs them; ``analysis/raising`` decides.
 """

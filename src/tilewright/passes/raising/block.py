@@ -42,6 +42,7 @@ from tilewright.passes.raising.atomics import EMITTERS as ATOMIC_EMITTERS
 from tilewright.passes.raising.control import emit_for, emit_if, emit_while
 from tilewright.passes.raising.expressions import Point, element
 from tilewright.passes.raising.groups import Work, flush, submit
+from tilewright.passes.raising.local import emit_local
 from tilewright.passes.raising.moves import accesses_of, as_buffer, compute
 from tilewright.passes.raising.regions import copy_in, copy_out
 from tilewright.passes.raising.rows import scatter_element
@@ -57,6 +58,8 @@ def emit_ops(state: Raising, ops: Iterable[Operation]) -> None:
     """Raise ops of a block, in order; its terminator has no code."""
     for op in ops:
         state.on_behalf_of(op)
+        if state.missing_views or state.missing_bases:
+            emit_local(state)
         _emit(state, op)
 
 

@@ -11,6 +11,7 @@ from xdsl.traits import IsTerminator
 from tilewright.dialects.arith import (
     AddiOp,
     ConstantOp,
+    ExtsiOp,
     IndexCastOp,
     MuliOp,
 )
@@ -68,6 +69,10 @@ class Builder:
             return value
         assert isinstance(type, IntegerType)
         return self.value(IndexCastOp(value, type))
+
+    def extended(self, value: SSAValue, type: IntegerType) -> SSAValue:
+        """A signed integer as a wider one, if it is not one already."""
+        return value if value.type == type else self.value(ExtsiOp(value, type))
 
     def plus(self, left: Mixed, right: Mixed) -> Mixed:
         if isinstance(left, int) and isinstance(right, int):

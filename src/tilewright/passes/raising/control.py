@@ -14,6 +14,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from tilewright.analysis.affine import Atom
 from tilewright.analysis.raising.kinds import SchedulableGemm, is_data_tensor, is_scalar
 from tilewright.analysis.raising.slots import Slot
 from tilewright.dialects.arith import AddiOp, CeildivsiOp, IndexCastOp, MaxsiOp, MuliOp, SubiOp
@@ -222,27 +223,49 @@ def emit_while(state: Raising, op: WhileOp, emit: EmitOps) -> None:
     flush(state)
     inits = [state.scalar(each) for each in _scalars(before.args, op.operands)]
     types = [result.type for result in op.results if is_scalar(result)]
+    symbol = state.plan.addresses.counters.get(op)
+    is_counted = symbol is not None and symbol in state.plan.counters
+    if is_counted:
+        inits, types = [*inits, state.at.index(0)], [*types, INDEX]
     loop = WhileOp(inits, types)
     inner = state.at.inside(loop.before_region.block)
     outside = state.move_to(inner)
-    _bind(state, before.args, loop.before_region.block.args)
+    counter = _count(state, symbol, loop.before_region.block) if is_counted else []
+    _bind(state, before.args, _first(loop.before_region.block.args, counter))
     emit(state, before.ops)
     condition = before.last_op
     assert isinstance(condition, ConditionOp)
     assign(state, condition, _moves(state, after.args, condition.arguments))
     flush(state)
     forwarded = [state.scalar(each) for each in _scalars(after.args, condition.arguments)]
-    inner.add(ConditionOp(state.scalar(condition.condition), forwarded))
+    inner.add(ConditionOp(state.scalar(condition.condition), [*forwarded, *counter]))
     inner = outside.inside(loop.after_region.block)
     state.move_to(inner)
-    _bind(state, after.args, loop.after_region.block.args)
+    counter = _count(state, symbol, loop.after_region.block) if is_counted else []
+    _bind(state, after.args, _first(loop.after_region.block.args, counter))
     emit(state, after.ops)
     end = after.last_op
     assert end is not None
     assign(state, end, _moves(state, before.args, end.operands))
     flush(state)
-    inner.add(YieldOp([state.scalar(each) for each in _scalars(before.args, end.operands)]))
+    yielded = [state.scalar(each) for each in _scalars(before.args, end.operands)]
+    following = [inner.value(AddiOp(each, inner.index(1))) for each in counter]
+    inner.add(YieldOp([*yielded, *following]))
     state.move_to(outside)
     state.on_behalf_of(op)
     outside.add(loop)
-    _bind(state, op.results, loop.results)
+    _bind(state, op.results, _first(loop.results, counter))
+
+
+def _count(state: Raising, symbol: Atom | None, block: Block) -> list[SSAValue]:
+    """The counter of a loop with a condition: its last argument, on which addresses depend."""
+    counter = block.args[-1]
+    counter.name_hint = "t"
+    assert symbol is not None
+    state.symbols.counters[symbol] = counter
+    return [counter]
+
+
+def _first(values: Sequence[SSAValue], counter: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    """The values without the counter, which comes last."""
+    return values[: len(values) - len(counter)]

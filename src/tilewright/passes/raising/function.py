@@ -28,6 +28,7 @@ from tilewright.passes.raising.block import emit_ops
 from tilewright.passes.raising.builder import Builder
 from tilewright.passes.raising.groups import flush
 from tilewright.passes.raising.host import emit_bases, emit_views
+from tilewright.passes.raising.local import local_bases, local_views
 from tilewright.passes.raising.state import Raising
 from tilewright.passes.raising.symbols import Symbols
 
@@ -81,7 +82,9 @@ def _emit_body(plan: RaisePlan, block: Block) -> None:
     at = Builder(body, old)
     first = at.constant(0, i32).owner
     assert isinstance(first, Operation)
-    state = Raising(plan, at, _Top(body, old, first), dict(scalars), bases, views, symbols)
+    top = _Top(body, old, first)
+    missing = local_views(plan), local_bases(plan)
+    state = Raising(plan, at, top, dict(scalars), bases, views, symbols, *missing)
     symbols.scalars = state.scalars
     emit_ops(state, old.body.block.ops)
     flush(state)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.raising.slots import Slot
+from tilewright.analysis.raising.views import may_be_same
 from tilewright.dialects.tile import ParallelOp
 
 if TYPE_CHECKING:
@@ -78,13 +79,13 @@ def _may_follow(work: Work, before: Work, defined: set[SSAValue]) -> bool:
         if slot in work.writes and not is_same:
             return False
     for base, _ in work.loads:
-        if any(base == stored for stored, _ in before.stores):
+        if any(may_be_same(base, stored) for stored, _ in before.stores):
             return False
     for base, addresses in work.stores:
-        if any(base == stored for stored, _ in before.stores):
+        if any(may_be_same(base, stored) for stored, _ in before.stores):
             return False
         for loaded, where in before.loads:
-            if base == loaded and (addresses is None or where is not addresses):
+            if may_be_same(base, loaded) and (addresses is None or where is not addresses):
                 return False
     return True
 

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, StridedLayoutAttr
 from xdsl.ir import Attribute, BlockArgument, SSAValue
 
 from tilewright.analysis.raising.plan import RaisePlan
-from tilewright.analysis.raising.views import View
+from tilewright.analysis.raising.views import View, is_pointer_argument
 from tilewright.dialects.arith import CeildivsiOp, DivuiOp, MaxsiOp, SubiOp
 from tilewright.dialects.memref import DimOp
 from tilewright.dialects.tile import PtrOfOp, Space, ViewOp, space_attr
@@ -26,7 +26,7 @@ def emit_bases(plan: RaisePlan, at: Builder, parameters: Mapping[BlockArgument, 
     found: Bases = {}
     for access in plan.accesses.values():
         key = (access.base, access.element)
-        if key not in found:
+        if key not in found and is_pointer_argument(access.base):
             found[key] = _as_elements(at, parameters[access.base], access.element)
     return found
 
@@ -46,14 +46,16 @@ def _as_elements(at: Builder, buffer: SSAValue, element: Attribute) -> SSAValue:
 
 
 def emit_views(plan: RaisePlan, at: Builder, symbols: Symbols, bases: Bases) -> dict[int, SSAValue]:
-    """One ``tile.view`` for each tensor of the plan."""
+    """One ``tile.view`` for each tensor of the plan that the host can compute."""
     return {
-        index: _emit_view(view, at, symbols, bases[view.base, view.element])
+        index: emit_view(view, at, symbols, bases[view.base, view.element])
         for index, view in enumerate(plan.views)
+        if not view.is_local
     }
 
 
-def _emit_view(view: View, at: Builder, symbols: Symbols, base: SSAValue) -> SSAValue:
+def emit_view(view: View, at: Builder, symbols: Symbols, base: SSAValue) -> SSAValue:
+    """A tensor in the memory of `base`."""
     origin = symbols.index(at, view.origin)
     strides = [symbols.index(at, stride) for stride in view.strides]
     extents = [

@@ -8,6 +8,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 
 from tilewright.analysis.raising.constants import splat_attribute
 from tilewright.analysis.raising.slots import Slot
+from tilewright.analysis.raising.views import memory_of
 from tilewright.dialects.arith import ConstantOp
 from tilewright.dialects.memref import StoreOp
 from tilewright.dialects.tile import FillOp
@@ -39,7 +40,7 @@ def accesses_of(
                 and owner.name in LOADS
                 and (slot is None or (defining and value is root))
             ):
-                base = str(state.plan.accesses[owner].base.index)
+                base = memory_of(state.plan.accesses[owner].base)
                 loads.append((base, owner.operands[0]))
             elif slot is not None:
                 reads.append((value, slot, same))

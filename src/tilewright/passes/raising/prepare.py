@@ -30,6 +30,7 @@ from tilewright.dialects.tt import (
     TransOp,
 )
 from tilewright.dialects.type_utils import bit_width, element_type_of
+from tilewright.ir.hints import name_hint_of
 from tilewright.ir.interfaces import branch_edges
 from tilewright.ir.rewrite import Rewriter, inherit_location
 from tilewright.ir.text.locations import find_name
@@ -75,8 +76,8 @@ def name_results(module: ModuleOp) -> None:
     for op in walk(module):
         if not op.results or op.results[0].name_hint is not None:
             continue
-        name = find_name(op.location)
-        if name is not None and SSAValue.is_valid_name(name):
+        name = name_hint_of(find_name(op.location))
+        if name is not None:
             for each in op.results:
                 each.name_hint = name
 

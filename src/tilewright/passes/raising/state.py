@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import MemRefType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.analysis.raising.plan import RaisePlan
 from tilewright.analysis.raising.slots import Slot
@@ -42,6 +42,12 @@ class Raising:
     views: dict[int, SSAValue]
     """The tensors that pointers mean, by their index in the plan."""
     symbols: Symbols
+    missing_views: list[int] = field(default_factory=list[int])
+    """Views that the kernel makes, and has not made yet."""
+    missing_bases: list[tuple[SSAValue, Attribute]] = field(
+        default_factory=list[tuple[SSAValue, Attribute]]
+    )
+    """Addresses that are integers, not computed yet, and the elements there."""
     group: Group = field(default_factory=Group)
     memory: dict[Slot, SSAValue] = field(default_factory=dict[Slot, SSAValue])
     parts: dict[SSAValue, BufferPart] = field(default_factory=dict[SSAValue, BufferPart])

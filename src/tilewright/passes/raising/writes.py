@@ -7,6 +7,7 @@ from collections.abc import Callable
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.raising.slots import Slot
+from tilewright.analysis.raising.views import memory_of
 from tilewright.dialects.type_utils import is_tensor, shape_of
 from tilewright.passes.raising.expressions import Point
 from tilewright.passes.raising.groups import Work, submit
@@ -34,6 +35,6 @@ def write(
         make(point, indices if is_whole else ())
 
     reads, loads = accesses_of(state, [(operand, False) for operand in op.operands])
-    base = str(state.plan.accesses[op].base.index)
+    base = memory_of(state.plan.accesses[op].base)
     stores = ((base, op.operands[0]),)
     submit(state, Work(op, _shape(value), run, reads, writes, defines, loads, stores))

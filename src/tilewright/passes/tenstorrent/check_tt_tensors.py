@@ -18,7 +18,7 @@ from tilewright.analysis.tensors.outside_values import other_than_zero, stays_in
 from tilewright.dialects.tile import CopyOp
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.attributes import Space
-from tilewright.dialects.tile.regions import ViewOp
+from tilewright.dialects.tile.regions import PtrAtOp, ViewOp
 from tilewright.dialects.tile.types import shape_text, space_of
 from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -57,6 +57,11 @@ def _check(op: Operation, starts: Starts) -> None:
 
 
 def _view_message(op: ViewOp) -> str:
+    if isinstance(base_of(op.source).owner, PtrAtOp):
+        return (
+            "memory at an address that the kernel computes is not supported: the pages of tensors "
+            "are in several banks; pass the tensor as an argument"
+        )
     shape = shape_text(shape_of(op.result.type))
     return (
         f"a view of '{name_of(base_of(op.source))}' is not supported: its elements are in other "

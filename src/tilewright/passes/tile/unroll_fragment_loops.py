@@ -11,21 +11,25 @@ otherwise the fragment would be staged through shared memory in every iteration.
 `expand-explicit-unroll` unrolls the marked ones: loops of few iterations, and longer ones of
 parallel loops alone that together access no more elements than the fragment has. A parallel loop
 over the whole fragment would become as much code.
+
+So are short loops that the user unrolls (``T.unroll``) and whose index selects the sub-tile of a
+GEMM's operand: ``wgmma`` describes a sub-tile that is known to begin where a swizzle does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.scf import ForOp
-from tilewright.dialects.tile import ParallelOp, RegionOp, Space, space_of
-from tilewright.dialects.tile.mixed import known
+from tilewright.dialects.tile import GemmOp, ParallelOp, RegionOp, Space, names, space_of
+from tilewright.dialects.tile.mixed import Mixed, known
 from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.effects import always_removable
@@ -59,9 +63,10 @@ class UnrollFragmentLoops(Pass):
     def _is_unrolled(self, loop: ForOp, count: int | None) -> bool:
         if count is None or count < 2 or _parallel_around(loop) is not None:
             return False
-        accesses = list(_selected_by(loop.body.block.args[0]))
+        index = loop.body.block.args[0]
+        accesses = list(_selected_by(index))
         if count <= self.max_trip_count:
-            return bool(accesses)
+            return bool(accesses) or (names.UNROLL in loop.attributes and _selects_operand(index))
         return (
             bool(accesses)
             and count <= MAX_TRIP_COUNT_OF_PARTS
@@ -133,17 +138,41 @@ def _operands(owner: Operation | Block) -> tuple[SSAValue, ...]:
 
 def _selected_by(index: SSAValue) -> Iterator[LoadOp | StoreOp | RegionOp]:
     """The accesses to fragments, and the parts of them, that follow from `index`."""
+    for value in _derived_from(index):
+        for use in value.uses:
+            op = use.operation
+            if isinstance(op, RegionOp):
+                is_found = space_of(op.base.type) is Space.FRAGMENT
+            else:
+                is_found = isinstance(op, LoadOp | StoreOp) and _is_fragment_index(op, use.index)
+            if is_found:
+                yield cast("LoadOp | StoreOp | RegionOp", op)
+
+
+def _selects_operand(index: SSAValue) -> bool:
+    """Whether a GEMM multiplies a sub-tile of shared memory whose offsets depend on `index`."""
+    return any(
+        isinstance(region := use.operation, RegionOp)
+        and any(index in _arguments_of(each) for each in _values(region.offsets[-2:]))
+        and any(isinstance(each.operation, GemmOp) for each in region.result.uses)
+        for value in _derived_from(index)
+        for use in value.uses
+    )
+
+
+def _values(offsets: Sequence[Mixed]) -> list[SSAValue]:
+    return [each for each in offsets if isinstance(each, SSAValue)]
+
+
+def _derived_from(index: SSAValue) -> Iterator[SSAValue]:
+    """`index`, and the values that arithmetic makes of it."""
     pending, seen = [index], {index}
     while pending:
-        for use in pending.pop().uses:
+        value = pending.pop()
+        yield value
+        for use in value.uses:
             op = use.operation
-            if isinstance(op, LoadOp | StoreOp):
-                if _is_fragment_index(op, use.index):
-                    yield op
-            elif isinstance(op, RegionOp):
-                if space_of(op.base.type) is Space.FRAGMENT:
-                    yield op
-            elif always_removable(type(op)) and not op.regions:
+            if always_removable(type(op)) and not (op.regions or isinstance(op, LoadOp | RegionOp)):
                 new = [each for each in op.results if each not in seen]
                 seen.update(new)
                 pending += new

@@ -12,7 +12,7 @@ import re
 import traceback
 from collections.abc import Iterator
 from html import escape
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from tilewright.frontend.callers import PACKAGE
@@ -31,8 +31,8 @@ _HEADER = re.compile(
 _MARK = re.compile(r"(?P<before>\s+\| \s*)(?P<mark>[\^~]+)$")
 _BETWEEN = (PACKAGE, "IPython")
 """Packages whose frames are not the user's."""
-_GENERATED = "<tilewright "
-"""How the names of generated sources begin."""
+_NOT_WRITTEN = ("<tilewright ", "<frozen ", str(Path(traceback.__file__).parent))
+"""How the files of frames begin that are not the user's: generated sources, Python's library."""
 _RESET = "\x1b[0m"
 _STYLES = {
     "error": "\x1b[1;31m",
@@ -54,7 +54,7 @@ def error_html(error: BaseException) -> str:
 
 def message_html(text: str) -> str:
     """The text of diagnostics, coloured."""
-    return f"<pre>{chr(10).join(map(_line_html, named(text).split(chr(10))))}</pre>"
+    return f'<pre class="message">{chr(10).join(map(_line_html, named(text).split(chr(10))))}</pre>'
 
 
 def _line_html(line: str) -> str:
@@ -131,7 +131,7 @@ def _launched(error: BaseException) -> str:
         (frame.f_code.co_filename, line)
         for frame, line in traceback.walk_tb(error.__traceback__)
         if str(frame.f_globals.get("__name__", "")).partition(".")[0] not in _BETWEEN
-        and not frame.f_code.co_filename.startswith(_GENERATED)
+        and not frame.f_code.co_filename.startswith(_NOT_WRITTEN)
     ]
     if not frames:
         return ""

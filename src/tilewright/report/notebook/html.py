@@ -33,6 +33,7 @@ _STYLE = (
     f"font-family: {_MONO}; font-size: 13px; color: inherit; background: transparent; }} "
     ".tilewright pre { white-space: pre; overflow-x: auto; margin: .4em 0; padding: 0; border: 0; "
     "text-align: left; } "
+    ".tilewright pre.message { white-space: pre-wrap; overflow-wrap: anywhere; } "
     ".tilewright table { border-collapse: collapse; margin: .4em 0; } "
     ".tilewright th, .tilewright td { text-align: left; padding: .1em .8em .1em 0; "
     "border-bottom: 1px solid rgba(128, 128, 128, .5); background: transparent; color: inherit; "

@@ -13,7 +13,8 @@ What is absent has a reason (`absent`): a page never has an empty tab without on
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import linecache
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Literal, NamedTuple, TypeAlias
@@ -40,6 +41,8 @@ class SourceFile:
 
     name: str
     text: str
+    title: str = ""
+    """What the user calls it, where that is not the name: a cell of a notebook."""
 
 
 @dataclass
@@ -47,6 +50,8 @@ class Sources:
     """The files that locations name, each once, in the order in which they are named."""
 
     files: list[SourceFile] = field(default_factory=list[SourceFile])
+    title_of: Callable[[str], str] = str
+    """What the user calls a file."""
     _found: dict[str, int | None] = field(default_factory=dict[str, "int | None"])
 
     def line_of(self, file: str, line: int) -> SourceLine | None:
@@ -58,7 +63,8 @@ class Sources:
         """The index of a file, which is read when it is first named."""
         path = str(Path(file).absolute())
         if path not in self._found:
-            self._found[path] = self._read(path)
+            found = self._read(path)
+            self._found[path] = self._registered(file) if found is None else found
         return self._found[path]
 
     def _read(self, path: str) -> int | None:
@@ -67,6 +73,15 @@ class Sources:
         except OSError:
             return None
         self.files.append(SourceFile(path, text))
+        return len(self.files) - 1
+
+    def _registered(self, file: str) -> int | None:
+        """Text that is in no file, as that of a cell."""
+        lines = linecache.getlines(file)
+        if not lines:
+            return None
+        title = self.title_of(file)
+        self.files.append(SourceFile(file, "".join(lines), "" if title == file else title))
         return len(self.files) - 1
 
     def named(self, name: str, line: int) -> SourceLine | None:

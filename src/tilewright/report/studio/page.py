@@ -34,7 +34,7 @@ from tilewright.report.studio.document import (
 )
 
 _NOWHERE = -1
-_SITE = re.compile(r"(\S+\.\w+):(\d+)\)?$")
+_SITE = re.compile(r"(<[^<>]+>|\S+\.\w+):(\d+)\)?$")
 
 
 def render(document: Document) -> str:
@@ -100,7 +100,11 @@ def _document(document: Document) -> dict[str, Any]:
         "failed": document.has_failed,
         "fills": FILLS,
         "files": [
-            {"name": each.name, "short": PurePath(each.name).name, "lines": each.text.split("\n")}
+            {
+                "name": each.name,
+                "short": each.title or PurePath(each.name).name,
+                "lines": each.text.split("\n"),
+            }
             for each in sources.files
         ],
         "findings": [_finding(each) for each in document.findings],

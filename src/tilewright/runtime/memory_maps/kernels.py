@@ -61,11 +61,7 @@ class KernelMemory(NotebookForm):
 
     @override
     def __str__(self) -> str:
-        text: str = load_form("tilewright.report.memory_text:render")(self.maps)
-        return text.rstrip("\n")
-
-    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
-        printer.text(str(self))
+        return load_form("tilewright.report.notebook.memory:kernel_memory_text")(self)
 
 
 def memory_map(kernel: Any, *args: Any, target: str | None = None, **named: Any) -> KernelMemory:

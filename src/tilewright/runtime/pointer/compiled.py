@@ -37,8 +37,7 @@ from tilewright.runtime.arrays import HostArray, NumpyArray, host_array
 from tilewright.runtime.choice import TargetChoice
 from tilewright.runtime.cuda.arrays import DeviceArray
 from tilewright.runtime.descriptors import TensorDescriptor
-from tilewright.runtime.grid import reachable_arrays
-from tilewright.runtime.options import run_options
+from tilewright.runtime.options import reachable_buffers, run_options
 from tilewright.runtime.pointer.host_reads import host_reads
 from tilewright.runtime.specialise import CONSTEXPR, DIVISIBLE, Key
 from tilewright.runtime.uninitialised import is_fresh, mark_initialised
@@ -238,10 +237,7 @@ class CompiledKernel(NotebookForm):
         arguments: list[Argument] = []
         for name, key, value in zip(self.kernel.arg_names, self.keys, values, strict=True):
             _append(arguments, hosts, name, key, value)
-        reached = tuple(
-            Buffer(f"reachable[{index}]", array) for index, array in enumerate(reachable_arrays())
-        )
-        options = run_options(self.name, reached)
+        options = run_options(self.name, reachable_buffers())
         if not self.kernel.check_uninitialised:
             options = replace(options, check_uninitialised=False)
         report = self.last_report = self.numpy.launch(grid, arguments, options)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from xdsl.dialects.builtin import MemRefType, ModuleOp
 
 from tilewright.analysis.raising.assumption_checks import AssumptionChecks
 from tilewright.analysis.raising.planner import SHARED_BYTES
+from tilewright.analysis.raising.views import is_pointer_argument
 from tilewright.analysis.tensors.tensor_geometry import address_bytes
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.tt import (
@@ -36,6 +38,7 @@ from tilewright.dialects.ttg import AsyncCopyGlobalToLocalOp
 from tilewright.dialects.ttng import AsyncTMACopyGlobalToLocalOp, AsyncTMACopyLocalToGlobalOp
 from tilewright.frontend.callers import located
 from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
+from tilewright.ir.hints import name_hint_of
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 from tilewright.language.T.prim_func import PrimFunc
@@ -52,6 +55,7 @@ from tilewright.runtime.arrays import HostArray
 from tilewright.runtime.cuda.arrays import DeviceArray
 from tilewright.runtime.descriptors import TensorDescriptor
 from tilewright.runtime.launch_errors import BAD_LAUNCH, at_launch, bad_argument, unlaunchable
+from tilewright.runtime.options import reachable_buffers
 from tilewright.runtime.pointer.raised_aliases import (
     Merge,
     NotMerged,
@@ -163,7 +167,7 @@ def _with_names(compiled: CompiledKernel) -> ModuleOp:
             Rewriter().erase(op)
     names = flat_names(compiled.kernel.arg_names, compiled.keys)
     for argument, name in zip(function.body.blocks[0].args, names, strict=True):
-        argument.name_hint = name
+        argument.name_hint = name_hint_of(name)
     return module
 
 
@@ -224,7 +228,11 @@ class RaisedTileKernel(CompiledTileKernel):
     def written(self) -> frozenset[int]:
         """The positions of arrays that the kernel writes."""
         accesses = self.raised.plan.accesses.items()
-        return frozenset(access.base.index for op, access in accesses if not isinstance(op, _READS))
+        return frozenset(
+            access.base.index
+            for op, access in accesses
+            if not isinstance(op, _READS) and is_pointer_argument(access.base)
+        )
 
     @cached_property
     def of_whole_rows(self) -> RaisedTileKernel:
@@ -317,7 +325,7 @@ class RaisedTileKernel(CompiledTileKernel):
         report = threads.launch(
             self,
             arguments,
-            current_tile_options(),
+            replace(current_tile_options(), reachable=reachable_buffers()),
             as_written=lambda: self.compiled.launch_on_host(grid, values),
         )
         notify_observers(self.name, report)
@@ -450,7 +458,8 @@ class RaisedTileKernel(CompiledTileKernel):
     def _idle(self) -> frozenset[int]:
         """The positions of arrays that the kernel does not access: they may share any bytes."""
         arguments = self.prim_func.func.body.block.args
-        accessed = {access.base.index for access in self.raised.plan.accesses.values()}
+        bases = (access.base for access in self.raised.plan.accesses.values())
+        accessed = {base.index for base in bases if is_pointer_argument(base)}
         return frozenset(
             each.index
             for each in arguments

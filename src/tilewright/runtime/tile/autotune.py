@@ -24,7 +24,10 @@ import numpy as np
 
 from tilewright.language.T.keys import key_of
 from tilewright.language.T.prim_func import PrimFunc
+from tilewright.runtime import tuning_table
 from tilewright.runtime.arrays import is_array
+from tilewright.runtime.cuda.context import current_device, device_properties
+from tilewright.runtime.cuda.driver import is_available
 from tilewright.runtime.tile.config_search import AutotuneResult, choose, inputs_for_tuning
 from tilewright.runtime.tile.jit import TileJIT, compile_tile, traced_tile
 from tilewright.runtime.tile.kernel import CompiledTileKernel
@@ -158,15 +161,36 @@ class TunedTileJIT:
             if any(each in given for each in configs[0]):
                 found = AutotuneResult(self.inner.traced(*args, **kwargs))
             else:
-                found = choose(
-                    name,
-                    configs,
-                    functools.partial(self._compiled, args, kwargs),
-                    self.profile,
-                    self._described({**kwargs, **given}),
-                )
+                described = self._described({**kwargs, **given})
+                found = self._chosen(name, configs, args, kwargs, described)
             self._forget_outdated()  # what tuning itself has changed
             self.cache[key] = found
+        return found
+
+    def _chosen(
+        self,
+        name: str,
+        configs: Sequence[Config],
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        described: tuple[Any, ...],
+    ) -> AutotuneResult:
+        """The configuration of a table, or that of a search, which observers are notified of."""
+        compiled = functools.partial(self._compiled, args, kwargs)
+        arguments = dict(described)
+
+        def hardware() -> str:
+            return hardware_of(compiled(configs[0]).target)
+
+        known = tuning_table.chosen(name, arguments, hardware, configs)
+        if known is not None:
+            config = configs[known]
+            kernel = compiled(config)
+            kernel.config = config
+            return AutotuneResult(kernel, config)
+        found = choose(name, configs, compiled, self.profile, described)
+        if tuning_table.is_observed():
+            tuning_table.notify(_tuned(name, arguments, hardware(), found))
         return found
 
     def _forget_outdated(self) -> None:
@@ -215,6 +239,27 @@ class TunedTileJIT:
 
     def __repr__(self) -> str:
         return f"TunedTileJIT({self.inner!r})"
+
+
+def _tuned(
+    name: str, arguments: Mapping[str, str], hardware: str, found: AutotuneResult
+) -> tuning_table.Tuned:
+    trials = tuple(
+        tuning_table.Tried(each.config, each.latency, each.remark) for each in found.trials
+    )
+    how = "model" if hardware.startswith("tenstorrent") else "measured"
+    is_chosen = all(each.latency_ms is None for each in trials)
+    best = found.config or {}
+    if is_chosen:
+        how = "the first that compiles"
+    return tuning_table.Tuned(name, arguments, hardware, trials, best, how, found.kernel.name)
+
+
+def hardware_of(target: str) -> str:
+    """Whose times those of a kernel are: of a model, of the GPU that is here, or of the CPU."""
+    if target.startswith("tenstorrent"):
+        return target
+    return device_properties(current_device()).name if is_available() else tuning_table.CPU
 
 
 def tile_autotune(

@@ -21,6 +21,7 @@ from tilewright.runtime.cuda.driver import is_available
 from tilewright.runtime.executors.current import Executing, current_executing
 from tilewright.runtime.progress import QUIET_SECONDS, progress_lines
 from tilewright.runtime.tile.compile_ahead import as_compiled
+from tilewright.runtime.tile.config_model import ranked
 from tilewright.runtime.tile.kernel import CompiledTileKernel
 from tilewright.runtime.tile.trials import Config, ProfileArgs, Trial, Workbench
 from tilewright.runtime.tile.tuning_cache import key_of, recall, remember
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from tilewright.runtime.executors.pools import Pool
     from tilewright.runtime.executors.work import Outcome
 
+tuning_top: ContextVar[int] = ContextVar("configurations that are measured", default=0)
+"""How many that a model ranks first; 0 for all."""
 inputs_for_tuning: ContextVar[tuple[Any, ...] | None] = ContextVar("inputs", default=None)
 """Tensors that the user set."""
 
@@ -97,6 +100,9 @@ def choose(
         return (_ByModel(*given) if elsewhere is None else _Elsewhere(*given, elsewhere)).result()
     if not _is_timed():
         return _ByOrder(*given).result()
+    # The quickest come first: what is clearly slower than they are is measured briefly.
+    configs = ranked(configs, compiled, tuning_top.get())
+    given = (name, configs, compiled, profile, arguments)
     reason = _stays(profile)
     if elsewhere is not None and reason is None:
         return _TimedElsewhere(*given, elsewhere).result()

@@ -58,6 +58,9 @@ class Profiler:
         supply = get_tensor_supply(self.supply_type, sizes, self._device)
         return [supply(param) for param in self.kernel.inputs]
 
+    _get_inputs = inputs
+    """TileLang's name, which its examples use."""
+
     @property
     def _device(self) -> str | None:
         """Where inputs are made: on the GPU if the kernel is compiled for one that is there."""

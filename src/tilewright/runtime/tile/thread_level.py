@@ -94,7 +94,7 @@ class ThreadRuns:
 
         if kernel.gpu is None:
             return kernel.program.launch(arguments, options)
-        buffers = [each for each in arguments if isinstance(each, Buffer)]
+        buffers = [each for each in (*arguments, *options.reachable) if isinstance(each, Buffer)]
         before = [each.array.copy() for each in buffers]
         report = None
         if self.compare and as_written is not None:
@@ -106,6 +106,7 @@ class ThreadRuns:
             _reset(buffer, values)
         settings = SimtOptions(
             checked=options.checked,
+            reachable=options.reachable,
             schedules=options.schedules,
             seed=options.seed,
             seeds=options.seeds,

@@ -5,6 +5,7 @@ they hold, or has too few of them. Serialised MMAs cost more than MMAs in flight
 the kernel is compiled again, in the first of these forms that loses nothing:
 
     a predicated epilogue                one copy of the MMAs instead of one for each stage
+    without hoist-loads                  where registers spill: loads wait for what they follow
     fewer blocks a multiprocessor        where registers are what is missing, or spill
     rolled stream-tensor-memory          where registers spill: columns are reduced in a loop
     without reread-tensor-memory         where registers spill: rows are held, not read twice
@@ -25,6 +26,7 @@ from tilewright.dialects.func import FuncOp
 from tilewright.dialects.nv.tensor_memory import Tcgen05LdOp
 from tilewright.dialects.simt import names as simt_names
 from tilewright.ir.traversal import walk
+from tilewright.passes.gpu.hoist_loads import HoistLoads
 from tilewright.passes.gpu.join_wgmma_groups import JoinWgmmaGroups
 from tilewright.passes.gpu.overlap_wgmma import OverlapWgmma
 from tilewright.passes.gpu.pipeline import GpuPipeline
@@ -61,6 +63,12 @@ def revisions(
             "pipeline epilogue predicated instead of peeled: ptxas serialises the MMAs of the "
             "peeled form",
             PREDICATED,
+        )
+    if spill:
+        yield Revision(
+            replace(pipeline, leave_out=(*pipeline.leave_out, HoistLoads.name)),
+            f"{HoistLoads.name} not applied: {spill} B per thread spill with it",
+            OTHER_REGISTERS,
         )
     if spill or lacks_registers(remarks):
         why = f"{spill} B per thread spill" if spill else "ptxas serialises its MMAs"

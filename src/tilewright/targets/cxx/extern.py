@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from xdsl.ir import Operation
 
 from tilewright.dialects.tile.extern import ExternOp, SourceOp
-from tilewright.dialects.tile.regions import PtrOfOp, ViewOp
+from tilewright.dialects.tile.regions import PtrAtOp, PtrOfOp, ViewOp
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.targets.cxx.emitter import ATOM, SUM, Emitter, Rule, Text, is_buffer
 from tilewright.targets.cxx.memory import address
@@ -34,6 +34,13 @@ def _ptr_of(emitter: Emitter, op: Operation) -> None:
     emitter.pure_pointer(op.result, Text(address(emitter, op.base, index), SUM))
 
 
+def _ptr_at(emitter: Emitter, op: Operation) -> None:
+    assert isinstance(op, PtrAtOp)
+    element = emitter.scalar(op.pointee)
+    text = f"reinterpret_cast<{element.name}*>({emitter.operand(op.address)})"
+    emitter.pure_pointer(op.result, Text(text, ATOM))
+
+
 def _view(emitter: Emitter, op: Operation) -> None:
     """The same address, as a pointer to other elements perhaps."""
     assert isinstance(op, ViewOp)
@@ -49,6 +56,7 @@ def _view(emitter: Emitter, op: Operation) -> None:
 RULES: Mapping[str, Rule] = {
     "tile.source": _source,
     "tile.extern": _extern,
+    "tile.ptr_at": _ptr_at,
     "tile.ptr_of": _ptr_of,
     "tile.view": _view,
 }

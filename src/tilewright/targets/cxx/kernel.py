@@ -13,6 +13,7 @@ from tilewright.dialects.func import FuncOp, argument_attributes
 from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import names
 from tilewright.ir.diagnostics import Diagnostic
+from tilewright.ir.hints import name_hint_of
 from tilewright.targets.cxx import control, conversions, exchange, extern, memory, scalars
 from tilewright.targets.cxx.emitter import Emitter, is_buffer
 from tilewright.targets.metadata import POINTER
@@ -81,7 +82,7 @@ def parameter_name(emitter: Emitter, argument: BlockArgument) -> str:
     """The name of a parameter: the user's, where there is one."""
     hint = argument_attributes(argument).get(names.NAME)
     if isinstance(hint, StringAttr):
-        argument.name_hint = hint.data
+        argument.name_hint = name_hint_of(hint.data)
     return emitter.name(argument, "argument")
 
 

@@ -638,3 +638,44 @@ func.func @copies_of_a_thread(%A: memref<1024xf32, #g>, %n: index) attributes {s
   nv.async_move %A[%tid] -> %S[%tid] lanes(1) : memref<1024xf32, #g>, memref<128xf32, #s>
   func.return
 }
+
+// -----
+
+// Copies that signal a barrier when they have landed: who waits for them fences, before the tensor
+// core reads what they wrote.
+
+#g = #tile.space<global>
+#s = #tile.space<shared>
+#l = #tile.space<local>
+#b = #tile.space<barrier>
+
+// CHECK-LABEL: func.func @landed
+// CHECK:         nv.cp_async.mbarrier_arrive
+// CHECK:         nv.mbarrier.wait %full
+// CHECK-NEXT:    nv.fence_proxy_async
+// CHECK:         nv.wgmma %
+// CHECK:         nv.mbarrier.wait %other
+// CHECK-NOT:     nv.fence_proxy_async
+// CHECK:         func.return
+func.func @landed(%A: memref<?xf16, #g>) attributes {simt.kernel, simt.threads = 256 : i64} {
+  %c0 = arith.constant 0 : index
+  %c8 = arith.constant 8 : index
+  %c128 = arith.constant 128 : index
+  %S = tile.alloc "S" offset 0 : memref<1024xf16, #s>
+  %acc = tile.alloc "acc" : memref<64xf32, #l>
+  %full = tile.alloc "full" init [128] offset 16384 : memref<1x!nv.mbarrier, #b>
+  %other = tile.alloc "other" init [128] offset 16392 : memref<1x!nv.mbarrier, #b>
+  %tid = gpu.thread_id x
+  %produces = arith.cmpi ult, %tid, %c128 : index
+  scf.if %produces {
+    %i = arith.muli %tid, %c8 : index
+    nv.async_move %A[%i] -> %S[%i] lanes(8) : memref<?xf16, #g>, memref<1024xf16, #s>
+    nv.cp_async.mbarrier_arrive %full[%c0] {noinc} : memref<1x!nv.mbarrier, #b>
+  } else {
+    nv.mbarrier.wait %full[%c0], %c0 : memref<1x!nv.mbarrier, #b>, index
+    %d = nv.matrix %S[%c0] swizzle(128) leading(16) stride(1024) : memref<1024xf16, #s>
+    nv.wgmma %d, %d -> %acc[%c0] shape [64, 128, 16] types(f16, f16) : i64 -> memref<64xf32, #l>
+    nv.mbarrier.wait %other[%c0], %c0 : memref<1x!nv.mbarrier, #b>, index
+  }
+  func.return
+}

@@ -91,6 +91,92 @@ func.func @three_large_slots(%A: memref<49152xf16, #s>, %acc: memref<64xf32, #l>
 
 // -----
 
+// With two slots, that of the iteration before is released before threads wait for copies into the
+// other one: what they do before overlaps with the MMA.
+
+#s = #tile.space<shared>
+#l = #tile.space<local>
+#b = #tile.space<barrier>
+
+// CHECK-LABEL: func.func @released_before_the_wait
+// CHECK:         scf.for %[[K:[a-z0-9_]+]] = {{.*}} iter_args(%[[BEFORE:.*]] = %{{.*}})
+// CHECK:           memref.store %{{.*}}, %O
+// CHECK-NEXT:      nv.wgmma.wait 0
+// CHECK-NEXT:      %[[LATER:.*]] = arith.cmpi ne, %[[K]]
+// CHECK-NEXT:      scf.if %[[LATER]] {
+// CHECK-NEXT:        nv.mbarrier.arrive %{{.*}}[%[[BEFORE]]]
+// CHECK-NEXT:      }
+// CHECK-NEXT:      nv.mbarrier.wait
+// CHECK:           nv.wgmma.commit
+// CHECK-NEXT:      scf.yield
+// CHECK:         nv.wgmma.wait 0
+// CHECK-NEXT:    nv.wgmma.fence_operand
+// CHECK:         nv.mbarrier.arrive
+func.func @released_before_the_wait(%A: memref<65536xf16, #s>, %acc: memref<64xf32, #l>, %full: memref<2x!nv.mbarrier, #b>, %empty: memref<2x!nv.mbarrier, #b>, %n: index, %v: f16) {
+  %O = tile.alloc "O" {tile.rotating, simt.versions = 2 : i64} : memref<8192xf16, #s>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c4096 = arith.constant 4096 : index
+  scf.for %k = %c0 to %n step %c1 {
+    %s = arith.remui %k, %c2 : index
+    %first = arith.muli %s, %c4096 : index
+    memref.store %v, %O[%first] : memref<8192xf16, #s>
+    nv.mbarrier.wait %full[%s], %c0 : memref<2x!nv.mbarrier, #b>, index
+    nv.wgmma.fence
+    %d = nv.matrix %A[%s] swizzle(128) leading(16) stride(1024) : memref<65536xf16, #s>
+    %e = nv.matrix %O[%first] swizzle(128) leading(16) stride(1024) : memref<8192xf16, #s>
+    nv.wgmma %d, %e -> %acc[%c0] shape [64, 128, 16] types(f16, f16) : i64 -> memref<64xf32, #l>
+    nv.wgmma.commit
+    nv.wgmma.wait 0
+    nv.wgmma.fence_operand %acc : memref<64xf32, #l>
+    nv.mbarrier.arrive %empty[%s] : memref<2x!nv.mbarrier, #b>
+  }
+  func.return
+}
+
+// -----
+
+// Threads wait for the copies first: the slot would be released after them. However large two slots
+// are, one would be fetched at a time.
+
+#s = #tile.space<shared>
+#l = #tile.space<local>
+#b = #tile.space<barrier>
+
+// CHECK-LABEL: func.func @waits_first
+// CHECK:         memref.store %{{.*}}, %O
+// CHECK:         nv.wgmma.commit
+// CHECK-NEXT:    nv.wgmma.wait 0
+// CHECK-NEXT:    nv.wgmma.fence_operand
+// CHECK-NEXT:    nv.mbarrier.arrive
+// CHECK-NEXT:  }
+// CHECK-NEXT:  func.return
+func.func @waits_first(%A: memref<65536xf16, #s>, %acc: memref<64xf32, #l>, %full: memref<2x!nv.mbarrier, #b>, %empty: memref<2x!nv.mbarrier, #b>, %n: index, %v: f16) {
+  %O = tile.alloc "O" {tile.rotating, simt.versions = 2 : i64} : memref<8192xf16, #s>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c4096 = arith.constant 4096 : index
+  scf.for %k = %c0 to %n step %c1 {
+    %s = arith.remui %k, %c2 : index
+    %first = arith.muli %s, %c4096 : index
+    nv.mbarrier.wait %full[%s], %c0 : memref<2x!nv.mbarrier, #b>, index
+    memref.store %v, %O[%first] : memref<8192xf16, #s>
+    nv.wgmma.fence
+    %d = nv.matrix %A[%s] swizzle(128) leading(16) stride(1024) : memref<65536xf16, #s>
+    %e = nv.matrix %O[%first] swizzle(128) leading(16) stride(1024) : memref<8192xf16, #s>
+    nv.wgmma %d, %e -> %acc[%c0] shape [64, 128, 16] types(f16, f16) : i64 -> memref<64xf32, #l>
+    nv.wgmma.commit
+    nv.wgmma.wait 0
+    nv.wgmma.fence_operand %acc : memref<64xf32, #l>
+    nv.mbarrier.arrive %empty[%s] : memref<2x!nv.mbarrier, #b>
+  }
+  func.return
+}
+
+// -----
+
 // The slot is the index of the loop itself: what is carried on is the index of the new loop.
 
 #s = #tile.space<shared>

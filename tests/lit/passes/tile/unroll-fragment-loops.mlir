@@ -87,6 +87,41 @@ func.func @parts(%a: memref<4x64xf32, #tile.space<global>>, %t: memref<4x4xf32, 
 
 // -----
 
+// Loops that the user unrolls, around GEMMs of sub-tiles; versions of a tile are no sub-tiles.
+// CHECK-LABEL: func.func @sub_tiles
+func.func @sub_tiles() {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c64 = arith.constant 64 : index
+  tile.kernel (%bx) in (1) threads(128) {
+    %a = tile.alloc : memref<4x64x256xf16, #tile.space<shared>>
+    %b = tile.alloc : memref<64x256xf16, #tile.space<shared>>
+    %c = tile.alloc : memref<64x64xf32, #tile.space<fragment>>
+    // CHECK: scf.for
+    scf.for %j = %c0 to %c4 step %c1 {
+      %k = arith.muli %j, %c64 : index
+      %x = tile.region %b[0, %k] [64, 64] : memref<64x256xf16, #tile.space<shared>> to !tile.region<64x64xf16, #tile.space<shared>>
+      tile.gemm %x, %x -> %c {transpose_b} : !tile.region<64x64xf16, #tile.space<shared>>, !tile.region<64x64xf16, #tile.space<shared>> -> memref<64x64xf32, #tile.space<fragment>>
+    // CHECK: } {tile.unroll, tile.unroll_explicit}
+    } {tile.unroll}
+    // CHECK: scf.for
+    // CHECK-NOT: tile.unroll_explicit
+    scf.for %v = %c0 to %c4 step %c1 {
+      %x = tile.region %a[%v, 0, 0] [1, 64, 256] : memref<4x64x256xf16, #tile.space<shared>> to !tile.region<1x64x256xf16, #tile.space<shared>>
+      tile.gemm %x, %x -> %c {transpose_b} : !tile.region<1x64x256xf16, #tile.space<shared>>, !tile.region<1x64x256xf16, #tile.space<shared>> -> memref<64x64xf32, #tile.space<fragment>>
+    } {tile.unroll}
+    scf.for %j = %c0 to %c4 step %c1 {
+      %k = arith.muli %j, %c64 : index
+      %x = tile.region %b[0, %k] [64, 64] : memref<64x256xf16, #tile.space<shared>> to !tile.region<64x64xf16, #tile.space<shared>>
+      tile.gemm %x, %x -> %c {transpose_b} : !tile.region<64x64xf16, #tile.space<shared>>, !tile.region<64x64xf16, #tile.space<shared>> -> memref<64x64xf32, #tile.space<fragment>>
+    }
+  }
+  func.return
+}
+
+// -----
+
 // A copy of a part of a fragment, and one of a part of memory.
 // CHECK-LABEL: func.func @copied_parts
 func.func @copied_parts(%a: memref<32x64xf32, #tile.space<global>>) {
@@ -101,14 +136,14 @@ func.func @copied_parts(%a: memref<32x64xf32, #tile.space<global>>) {
     scf.for %k = %c0 to %c2 step %c1 {
       %first = arith.muli %k, %c32 : index
       %part = tile.region %f[0, %first] [32, 32] : memref<32x64xf32, #tile.space<fragment>> to !tile.region<32x32xf32, #tile.space<fragment>>
-      tile.copy %part -> %s : !tile.region<32x32xf32, #tile.space<fragment>> to memref<32x32xf32, #tile.space<shared>>
+      tile.copy %part -> %s : !tile.region<32x32xf32, #tile.space<fragment>> -> memref<32x32xf32, #tile.space<shared>>
     // CHECK: } {tile.unroll_explicit}
     }
     // CHECK-NOT: tile.unroll_explicit
     scf.for %k = %c0 to %c2 step %c1 {
       %first = arith.muli %k, %c32 : index
       %part = tile.region %a[0, %first] [32, 32] : memref<32x64xf32, #tile.space<global>> to !tile.region<32x32xf32, #tile.space<global>>
-      tile.copy %s -> %part : memref<32x32xf32, #tile.space<shared>> to !tile.region<32x32xf32, #tile.space<global>>
+      tile.copy %s -> %part : memref<32x32xf32, #tile.space<shared>> -> !tile.region<32x32xf32, #tile.space<global>>
     }
   }
   func.return

@@ -72,6 +72,49 @@ def specialised_gemm(M, N, K, block_M=128, block_N=64, block_K=64, num_stages=2,
     return main
 
 
+def released_early(tiles, block_N=256, part_N=64, out="bfloat16"):
+    """A warp begins the next GEMM while 128 threads store the result of the last, part by part."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((tiles, 128, 64), "bfloat16"),
+        B: T.Tensor((64, block_N), "bfloat16"),
+        C: T.Tensor((tiles, 128, block_N), out),
+    ):
+        with T.Kernel(1, threads=256):
+            A_shared = T.alloc_shared((128, 64), "bfloat16")
+            B_shared = T.alloc_shared((64, block_N), "bfloat16")
+            C_shared = T.alloc_shared((128, part_N), out)
+            C_tmem = T.alloc_tmem((128, block_N), "float32")
+            C_local = T.alloc_fragment((128, block_N), "float32")
+            loaded = T.alloc_barrier(32)
+            consumed = T.alloc_barrier(1)
+            free = T.alloc_barrier(128)
+            tx = T.get_thread_binding()
+            if tx < 32:
+                for tile in T.serial(tiles):
+                    T.mbarrier_wait_parity(consumed, (tile & 1) ^ 1)
+                    T.tma_copy(A[tile, :, :], A_shared, barrier=loaded)
+                    T.tma_copy(B, B_shared, barrier=loaded)
+                    T.mbarrier_arrive(loaded)
+            elif tx < 64:
+                for tile in T.serial(tiles):
+                    T.mbarrier_wait_parity(free, (tile & 1) ^ 1)
+                    T.mbarrier_wait_parity(loaded, tile & 1)
+                    T.tcgen05_gemm(A_shared, B_shared, C_tmem, mbar=consumed, clear_accum=True)
+            elif tx >= 128:
+                for tile in T.serial(tiles):
+                    T.mbarrier_wait_parity(consumed, tile & 1)
+                    T.copy(C_tmem, C_local)
+                    T.mbarrier_arrive(free)
+                    for i in T.unroll(block_N // part_N):
+                        columns = slice(i * part_N, (i + 1) * part_N)
+                        T.copy(C_local[:, columns], C_shared)
+                        T.copy(C_shared, C[tile, :, columns])
+
+    return main
+
+
 def chained_gemms(M, N, K, columns):
     """(A @ B) @ D: the first product is the operand in tensor memory of the second."""
 

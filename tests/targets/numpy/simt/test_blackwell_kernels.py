@@ -12,11 +12,13 @@ import tilewright as tw
 from tests.examples.tile_examples import load
 from tests.targets.numpy.simt.blackwell_kernels import (
     chained_gemms,
+    released_early,
     scaled_gemm,
     specialised_gemm,
 )
 from tests.targets.numpy.simt.simt_support import example_results, lowered
 from tilewright.passes.gpu.pipeline import GpuPipeline
+from tilewright.targets.cuda.compile import compile_module
 from tilewright.targets.numpy.simt import Buffer, compile_simt
 
 BF16, FP8 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn
@@ -54,6 +56,20 @@ def test_wide_results_leave_in_parts() -> None:
     a, b = small(rng, 128, 64), small(rng, 64, 256)
     expected = (a.astype(np.float32) @ b.astype(np.float32)).astype(BF16)
     both(specialised_gemm(128, 256, 64, block_N=256), [a, b, expected])
+
+
+@pytest.mark.parametrize("out", [BF16, np.float32])
+def test_results_that_are_held_while_the_next_gemm_runs(out: Any) -> None:
+    """As bf16 a row of 256 columns is converted when it is read, and stored in four parts."""
+    rng = np.random.default_rng(11)
+    a, b = small(rng, 3, 128, 64), small(rng, 64, 256)
+    expected = (a.astype(np.float32) @ b.astype(np.float32)).astype(out)
+    kernel = released_early(3, out="bfloat16" if out is BF16 else "float32")
+    both(kernel, [a, b, expected])
+    if out is BF16:
+        program = compile_module(tw.compile(kernel).prim_func.module, "sm_100a")
+        (compiled,) = program.kernels.values()
+        assert compiled.metadata.spill_bytes == 0
 
 
 def test_a_product_is_the_operand_of_the_next() -> None:

@@ -47,6 +47,8 @@ from tilewright.analysis.pid_address.values import (
 )
 
 _ANY = Interval()
+SUM_OF_STEPS = ".step"
+"""What the key of a sum of steps ends with, after the name of the value that is carried."""
 
 
 @dataclass
@@ -348,7 +350,7 @@ class Solver:
             step = self._resolved(cell.next.expr) - cell.placeholder
             mask = self.closed(step.deps_mask) | self._varying | scope.atoms.carried
             if not mask & scope.atoms.any_lane and not step.deps_mask & cell.bit:
-                rise = self._sum_of_steps(f"{name}.step", mask, step)
+                rise = self._sum_of_steps(f"{name}{SUM_OF_STEPS}", mask, step)
                 expr = scope.ctx.limited(first.expr + rise)
                 return Integer(expr, None, is_simple=False, basis=basis)
         limits = integer_range(value.target.type) if isinstance(value.first, Integer) else _ANY

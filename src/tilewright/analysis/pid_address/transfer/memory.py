@@ -67,7 +67,8 @@ def _pointer_to_integer(scope: Scope, op: Operation) -> None:
     scope.set(op.results[0], moved(scope, address, pointer.offset))
 
 
-def _integer_to_pointer(scope: Scope, op: Operation) -> None:
+def integer_to_pointer(scope: Scope, op: Operation) -> None:
+    """The memory at an address: of the one value in it that may be that of an array."""
     source, result = op.operands[0], op.results[0]
     value = scope.integer(source)
     atom = _address_in(value.expr)
@@ -488,7 +489,7 @@ def none(scope: Scope, op: Operation) -> None:
 MEMORY_RULES: Mapping[str, Rule] = {
     "tt.addptr": _add_pointer,
     "tt.ptr_to_int": _pointer_to_integer,
-    "tt.int_to_ptr": _integer_to_pointer,
+    "tt.int_to_ptr": integer_to_pointer,
     "tt.load": _load,
     "tt.store": _store,
     "tt.atomic_rmw": _atomic,

@@ -20,7 +20,7 @@ from tilewright.analysis.pid_address.report import AccessKind
 from tilewright.analysis.pid_address.scope import Scope, Site
 from tilewright.analysis.pid_address.transfer.arith import Rule
 from tilewright.analysis.pid_address.transfer.integers import moved, scaled, times
-from tilewright.analysis.pid_address.transfer.memory import loaded, none
+from tilewright.analysis.pid_address.transfer.memory import integer_to_pointer, loaded, none
 from tilewright.analysis.pid_address.types import element_bytes
 from tilewright.analysis.pid_address.values import (
     Base,
@@ -385,6 +385,7 @@ TILE_RULES: Mapping[str, Rule] = {
     "tile.gemm": _tile_op,
     "tile.im2col": _im2col,
     "tile.view": _view,
+    "tile.ptr_at": integer_to_pointer,
     "tile.ptr_of": _ptr_of,
     "tile.region": _buffer,
     "tile.alloc": _buffer,

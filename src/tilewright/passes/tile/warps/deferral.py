@@ -30,6 +30,7 @@ VERSIONS = 2
 class Deferral:
     """A GEMM that may run into the next iteration."""
 
+    gemm: GemmOp
     copied: tuple[SSAValue, ...]
     """Operands that the producer copies."""
     rotating: tuple[SSAValue, ...]
@@ -59,7 +60,7 @@ def deferral_of(candidate: Candidate) -> Deferral | None:
     rotating = tuple(each for each in operands if each in written)
     if not copied or any(not _rotates(each, gemm, candidate) for each in rotating):
         return None
-    return Deferral(copied, rotating)
+    return Deferral(gemm, copied, rotating)
 
 
 def _rotates(buffer: SSAValue, gemm: Operation, candidate: Candidate) -> bool:

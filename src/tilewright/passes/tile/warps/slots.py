@@ -97,16 +97,20 @@ def _proposed_for(candidate: Candidate, stages: int) -> Iterator[LoopSlots]:
     if deferral is not None:
         counts = dict.fromkeys((max(stages + 1, DEFERRED), max(stages, DEFERRED), stages))
         for count in counts:
-            if count > stages or (deferral.rotating and _is_enough(deferral, count)):
+            if count > stages or (deferral.rotating and _is_enough(candidate, deferral, count)):
                 yield LoopSlots(count, deferral.rotating)
     for count in range(min(DEFERRED, _BYTES_AHEAD // _bytes_of_slot(candidate)), stages, -1):
         yield LoopSlots(count)
 
 
-def _is_enough(deferral: Deferral, slots: int) -> bool:
-    """Whether slots other than that of the GEMM in flight hold what is to be fetched meanwhile."""
+def _is_enough(candidate: Candidate, deferral: Deferral, slots: int) -> bool:
+    """Whether what is to be fetched while the GEMM is in flight has slots: others than that of the
+    GEMM, or that one, too, where nothing but the GEMM waits for its copies and the slot is released
+    before that wait."""
     ahead = sum(map(bytes_of, deferral.copied)) * (slots - 1)
-    return slots >= DEFERRED or ahead >= _BYTES_AHEAD
+    waiting = [each for each in candidate.groups if set(each.buffers) & set(deferral.copied)]
+    is_apart = all(each.first_user is deferral.gemm for each in waiting)
+    return slots >= DEFERRED or ahead >= _BYTES_AHEAD or is_apart
 
 
 def _bytes_of_slot(candidate: Candidate) -> int:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tilewright.ir.diagnostics import Diagnostic, SourceManager
-from tilewright.targets.numpy.api import Grid, NumpyFault
+from tilewright.targets.numpy.api import Buffer, Grid, NumpyFault
 from tilewright.targets.numpy.fault_codes import (
     ASSERTION,
     BARRIER_MISUSE,
@@ -82,6 +82,8 @@ class SimtOptions:
     """Exactly these schedules instead, compared with the first of them."""
     blocks: int | None = None
     """How many blocks of a grid to run, spread from the first to the last; None for all."""
+    reachable: tuple[Buffer, ...] = ()
+    """Arrays that the kernel may find by addresses, beside its arguments."""
     unit: int | None = None
     """Threads that run in lockstep: all of a role if None, else groups of this size, each a task.
 

@@ -18,6 +18,7 @@ from tilewright.dialects.simt.across import LaunchOp
 from tilewright.dialects.tile.kernel import KernelOp
 from tilewright.ir.diagnostics import Diagnostic, Severity
 from tilewright.targets.numpy.api import Buffer, Grid, seeds_of
+from tilewright.targets.numpy.reached import ReachedMemory, address_of
 from tilewright.targets.numpy.simt.api import CODES, FaultKind, SimtFault, SimtOptions, SimtReport
 from tilewright.targets.numpy.simt.buffers import GlobalBuffer
 from tilewright.targets.numpy.simt.kernels import (
@@ -36,6 +37,8 @@ from tilewright.targets.numpy.simt.state import BlockRun, Frame
 from tilewright.targets.numpy.simt.tensor_memory import TensorMemory
 from tilewright.targets.numpy.strided_view import strided_view
 
+_ALIGNED = 64
+"""Bytes of which the memory that GPUs allocate begins at a multiple."""
 LockstepGroups: TypeAlias = dict[Operation, Sequence[Any]]
 """Threads that execute in lockstep."""
 
@@ -64,7 +67,8 @@ class SimtProgram:
         options = options or SimtOptions()
         report = SimtReport()
         started = perf_counter()
-        arrays = [each.array for each in arguments if isinstance(each, Buffer)]
+        given = [each for each in (*arguments, *options.reachable) if isinstance(each, Buffer)]
+        arrays = [each.array for each in given]
         before = [array.copy() for array in arrays]
         groups: LockstepGroups = {}
         for seed in seeds_of(options):
@@ -96,6 +100,8 @@ class _Run:
         """First blocks of the clusters that have not run."""
         self.machine: Machine | None = None
         self.frame: Frame | None = None
+        self.reached: ReachedMemory[GlobalBuffer] = ReachedMemory(())
+        """Memory that addresses may point into."""
         self.error: SimtRuntimeFault | Deadlock | None = None
         """What it ended with."""
 
@@ -112,6 +118,7 @@ class _Run:
         frame = Frame(block, np.zeros(1, np.int64), [None] * len(compiler.slots), "host")
         for slot, argument, given in zip(slots, body.args, arguments, strict=True):
             frame.env[slot] = _argument(argument, given)
+        self.reached = _reached([frame.env[slot] for slot in slots], self.options.reachable)
         self.frame = frame
         try:
             with np.errstate(all="ignore"):
@@ -195,6 +202,7 @@ class _Run:
             )
             if kernel.has_tensor_memory:
                 block.tensor_memory = TensorMemory(block)
+            block.reached = self.reached
             cluster.append(block)
             block.cluster = cluster
         for block in cluster:
@@ -296,6 +304,16 @@ def _argument(argument: SSAValue, given: Any) -> Any:
         array = given.array.view(type_of(argument).dtype)
         return GlobalBuffer(given.name, _flat(array), array)
     return type_of(argument).dtype.type(given)
+
+
+def _reached(values: Sequence[Any], others: Sequence[Buffer]) -> ReachedMemory[GlobalBuffer]:
+    """The memory that addresses may point into: arguments, and what is reachable otherwise."""
+    buffers = [each for each in values if isinstance(each, GlobalBuffer)]
+    for each in others:
+        flat = _flat(each.array)
+        lead = address_of(flat) % _ALIGNED // flat.itemsize
+        buffers.append(GlobalBuffer(each.name, flat, each.array, lead=lead))
+    return ReachedMemory((each, each.data) for each in buffers)
 
 
 def _flat(array: Any) -> Any:

@@ -16,6 +16,7 @@ import numpy as np
 from xdsl.ir import Operation
 
 from tilewright.dialects.simt.target import NVIDIA_WARP
+from tilewright.targets.numpy.reached import ReachedMemory
 from tilewright.targets.numpy.simt.api import FaultKind, SimtOptions
 from tilewright.targets.numpy.simt.clocks import Clocks, ClockSnapshot
 from tilewright.targets.numpy.simt.machine import Groups, Machine
@@ -63,6 +64,8 @@ class BlockRun:
     """The last accesses to tensors that the kernel reads and writes, by address and itemsize."""
     stores: list[Groups] = field(default_factory=list[Groups])
     """Bulk stores of all threads: the block must have waited for them before it exits."""
+    reached: ReachedMemory[Any] = field(default_factory=lambda: ReachedMemory[Any](()))
+    """Memory of the launch that addresses may point into."""
     steps: int = 0
     ticks: int = 1
     """Counts writes to registers of MMAs, and fences, to order the two."""

@@ -11,8 +11,9 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, StridedLayoutAttr
 from xdsl.ir import Operation
 
 from tilewright.dialects.simt.across import StrideOp
-from tilewright.dialects.tile.regions import PtrOfOp, ViewOp
+from tilewright.dialects.tile.regions import PtrAtOp, PtrOfOp, ViewOp
 from tilewright.dialects.type_utils import num_elements, shape_of
+from tilewright.targets.numpy.dtypes import scalar_type
 from tilewright.targets.numpy.simt.buffers import GlobalBuffer, Registers, SharedBuffer
 from tilewright.targets.numpy.simt.memory import index_of
 from tilewright.targets.numpy.simt.program import Act, Compiler, Rule
@@ -49,6 +50,32 @@ def _address(compiler: Compiler, op: Operation) -> Act:
     return act
 
 
+def _reached(compiler: Compiler, op: Operation) -> Act:
+    """Memory at an address; where no array is, there are no elements."""
+    assert isinstance(op, PtrAtOp)
+    source, target = compiler.slot(op.address), compiler.slot(op.result)
+    scalar, divisor = scalar_type(op.pointee), op.divisor
+    assert scalar is not None, "elements in memory have a type"
+    dtype = scalar.dtype
+
+    def act(frame: Frame) -> None:
+        address = _uniform(frame, frame.env[source])
+        if address % divisor:
+            raise frame.problem(
+                "misaligned", f"the address {address:#x} is not a multiple of {divisor}"
+            )
+        found = frame.block.reached.at(address)
+        if found is None:
+            held, offset = GlobalBuffer(f"the memory at {address:#x}", np.zeros(0, dtype)), 0
+        else:
+            held, offset = found
+        if offset % held.data.itemsize:
+            held = GlobalBuffer(held.name, held.data.view(np.uint8), lead=held.lead_bytes)
+        frame.env[target] = Address(held, np.int64(offset // held.data.itemsize))
+
+    return act
+
+
 def _view(compiler: Compiler, op: Operation) -> Act:
     """The same memory, in another shape, as elements of another type perhaps."""
     assert isinstance(op, ViewOp)
@@ -75,10 +102,10 @@ def _view(compiler: Compiler, op: Operation) -> Act:
 
 
 def _uniform(frame: Frame, index: Any) -> int:
-    """The element at which all threads see a view start."""
+    """The value that all threads have: where a view starts, or how large it is."""
     active = frame.wide(index)[frame.active]
     if active.size and (active != active[0]).any():
-        raise frame.problem("shape", "the address of a view differs between threads")
+        raise frame.problem("shape", "the address or the extent of a view differs between threads")
     return int(active[0]) if active.size else 0
 
 
@@ -91,11 +118,11 @@ def _shaped(compiler: Compiler, op: ViewOp) -> Callable[[Frame], Window]:
     sizes, steps = compiler.all_slots(op.sizes), compiler.all_slots(op.strides)
 
     def window(frame: Frame) -> Window:
-        rest = iter([max(int(frame.env[each]), 0) for each in sizes])
+        rest = iter([max(_uniform(frame, frame.env[each]), 0) for each in sizes])
         shape = [next(rest) if size == DYNAMIC_INDEX else size for size in type.get_shape()]
         if strides is None:
             return Window.rows(shape)
-        rest = iter([int(frame.env[each]) for each in steps])
+        rest = iter([_uniform(frame, frame.env[each]) for each in steps])
         opened = [next(rest) if step is None else step for step in strides]
         return Window(0, tuple(shape), tuple(opened))
 
@@ -129,6 +156,7 @@ RULES: Mapping[str, Rule] = {
     "memref.collapse_shape": _same,
     "memref.cast": _same,
     "nv.opaque": _same,
+    "tile.ptr_at": _reached,
     "tile.ptr_of": _address,
     "tile.view": _view,
     "memref.dim": _dim,

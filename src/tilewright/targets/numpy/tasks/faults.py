@@ -44,11 +44,15 @@ _CALLS = {
 """The calls of the language that ops come from."""
 
 
+_PYTHON = re.compile(r"\.py:|<(?!stdin>)")
+"""In a location of Python's: a file, a cell or a text. IR may come from standard input."""
+
+
 def task_notes(diagnostic: Diagnostic, bodies: Mapping[str, str]) -> list[Diagnostic]:
     """Which code the partitions are that a diagnostic names."""
     text = "\n".join([diagnostic.message, *(each.message for each in diagnostic.notes)])
     named = [each for each in bodies if re.search(rf"\b{each}\b", text)]
-    kind = "tlx.async_task" if any(".py:" in bodies[each] for each in named) else "partition"
+    kind = "tlx.async_task" if any(_PYTHON.search(bodies[each]) for each in named) else "partition"
     if not named:
         return []
     parts = [f"{named[0]} is the {kind} whose body begins at {bodies[named[0]]}"]

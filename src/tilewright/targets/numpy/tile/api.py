@@ -91,6 +91,8 @@ class TileOptions:
     """Exactly these schedules instead, compared with the first of them."""
     progress: Progress | None = None
     """Called with the number of finished blocks and of all blocks."""
+    reachable: tuple[Buffer, ...] = ()
+    """Arrays that the kernel may find by addresses, beside its arguments."""
     output: Callable[[str], None] | None = None
     """Takes the lines of `T.print`; None prints to standard output."""
     sources: SourceManager | None = None

@@ -44,6 +44,7 @@ from tilewright.targets.numpy.dtypes import ScalarType, scalar_type
 from tilewright.targets.numpy.emitter import symbol_text
 from tilewright.targets.numpy.errors import Unsupported
 from tilewright.targets.numpy.names import hint_of_value
+from tilewright.targets.numpy.reached import ReachedMemory
 from tilewright.targets.numpy.source import GeneratedSource, generate
 from tilewright.targets.numpy.support.batch import SourceSite
 from tilewright.targets.numpy.support.blas import one_thread
@@ -62,6 +63,7 @@ from tilewright.targets.numpy.tile.support import HELPERS
 from tilewright.targets.numpy.tile.support.block_races import BlockLog, Seen
 from tilewright.targets.numpy.tile.support.buffers import Filled, TileBuffer
 from tilewright.targets.numpy.values import Expr, Tensor
+from tilewright.targets.numpy.windows import memory_of
 
 _CONCURRENT = (
     "tile.async_copy",
@@ -160,8 +162,9 @@ class TileKernel:
         seeds: Sequence[int],
     ) -> None:
         """Run under every schedule; all must leave the same bits."""
-        arrays = [each.array for each in arguments if isinstance(each, Buffer)]
-        names = [each.name for each in arguments if isinstance(each, Buffer)]
+        buffers = [each for each in (*arguments, *options.reachable) if isinstance(each, Buffer)]
+        arrays = [each.array for each in buffers]
+        names = [each.name for each in buffers]
         before = [array.copy() for array in arrays]
         first: list[Array] = []
         for seed in seeds:
@@ -219,6 +222,7 @@ class TileKernel:
             self._value(parameter, argument, tracks)
             for parameter, argument in zip(self.parameters, arguments, strict=True)
         ]
+        launch.runtime.reached = _reached(values, options.reachable, tracks=tracks)
         try:
             self.function(launch.runtime, *values)
         except (NumpyFault, KeyboardInterrupt):
@@ -248,6 +252,18 @@ class TileKernel:
         if isinstance(argument, Buffer) or argument is None:
             raise TypeError(f"{self.name}: {parameter.name} must be a scalar")
         return _scalar(cast("Any", argument), parameter)
+
+
+def _reached(
+    values: Sequence[Any], others: Sequence[Buffer], *, tracks: bool
+) -> ReachedMemory[TileBuffer]:
+    """The memory that addresses may point into: arguments, and what is reachable otherwise."""
+    buffers = [each for each in values if isinstance(each, TileBuffer)]
+    for each in others:
+        array = memory_of(each.array)
+        shadow = Filled.none_of(array) if tracks and not each.initialised else None
+        buffers.append(TileBuffer(each.name, array, "global", shadow))
+    return ReachedMemory((each, each.data) for each in buffers)
 
 
 def _to_stdout(line: str) -> None:

@@ -12,7 +12,7 @@ from tilewright.dialects.tile.extern import ExternOp
 from tilewright.dialects.tile.hints import AssertOp, AssumeOp, PrintOp
 from tilewright.dialects.tile.names import INJECTED
 from tilewright.dialects.tile.reducers import ReducerAllocOp, ReducerFinalizeOp
-from tilewright.dialects.tile.regions import PtrOfOp
+from tilewright.dialects.tile.regions import PtrAtOp, PtrOfOp
 from tilewright.dialects.tile.types import is_buffer_or_region
 from tilewright.targets.numpy.emitter import Emitter, Rule
 from tilewright.targets.numpy.ops.elementwise import elementwise
@@ -140,6 +140,15 @@ def _pointer(base: Emitter, op: Operation) -> None:
     emitter.memory[op.result] = emitter.pure(text, emitter.buffer(op.base), *index, hint="pointer")
 
 
+def _address(base: Emitter, op: Operation) -> None:
+    emitter = tile(base)
+    assert isinstance(op, PtrAtOp)
+    scalar = emitter.element_type(op.pointee)
+    address = emitter.uniform(op.address, "the address of a tensor")
+    text = f"rt.pointer_at({{0}}, {scalar.name}, {op.divisor})"
+    emitter.memory[op.result] = emitter.pure(text, address, hint="pointer")
+
+
 def _cp_async(base: Emitter, op: Operation) -> None:
     emitter = tile(base)
     assert isinstance(op, CpAsyncOp)
@@ -171,6 +180,7 @@ RULES: dict[str, Rule] = {
     "tile.assume": _assume,
     "tile.print": _print,
     "tile.source": _nothing,
+    "tile.ptr_at": _address,
     "tile.ptr_of": _pointer,
     "nv.cp_async": _cp_async,
     "tile.extern": _extern,

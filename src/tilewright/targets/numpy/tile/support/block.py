@@ -14,10 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.targets.numpy.reached import ReachedMemory
 from tilewright.targets.numpy.support.control import Control
 from tilewright.targets.numpy.tile.support.block_races import BlockLog, Events, Seen
 from tilewright.targets.numpy.tile.support.buffers import Filled, TileArena, TileBuffer, in_arena
 from tilewright.targets.numpy.tile.support.lanes import Lanes
+from tilewright.targets.numpy.tile.support.pointers import Pointer, pointer_into
 from tilewright.targets.numpy.tile.support.problems import Note, RuntimeFault, by_zero
 from tilewright.targets.numpy.tile.support.regions import TileSlice, as_region
 
@@ -62,6 +64,8 @@ class Runtime(Control):
         self._workspaces: dict[int, TileBuffer] = {}
         self.log: BlockLog | None = None
         """Follows what blocks do to global memory, if that is checked."""
+        self.reached: ReachedMemory[TileBuffer] = ReachedMemory(())
+        """Memory that addresses may point into."""
         self.launcher: Callable[..., None] | None = None
         """Runs the blocks of a kernel."""
 
@@ -88,6 +92,10 @@ class Runtime(Control):
         return np.int32(rank)
 
     # -- memory ------------------------------------------------------------------------------
+
+    def pointer_at(self, address: Any, scalar: Any, divisor: int) -> Pointer:
+        """The memory at an address, which compiled code takes to be a multiple of `divisor`."""
+        return pointer_into(self.reached, int(address), np.dtype(scalar), divisor)
 
     def alloc(
         self,

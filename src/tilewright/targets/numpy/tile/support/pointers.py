@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.targets.numpy.reached import ReachedMemory
 from tilewright.targets.numpy.support.select import where
 from tilewright.targets.numpy.tile.support.buffers import TileBuffer
 from tilewright.targets.numpy.tile.support.lanes import Lanes
@@ -65,6 +66,25 @@ def pointer(buffer: TileBuffer, *index: Any) -> Pointer:
     if not buffer.data.flags.c_contiguous:
         buffer = buffer.view((window.reach()[1],), buffer.data.dtype, has_gaps=True)
     return Pointer(buffer, flat)
+
+
+def pointer_into(
+    memory: ReachedMemory[TileBuffer], address: int, dtype: np.dtype[Any], divisor: int
+) -> Pointer:
+    """What an address points to; where no array is, no elements, and accesses are reported."""
+    if address % divisor:
+        raise RuntimeFault(
+            "misaligned",
+            f"the address {address:#x} is not a multiple of {divisor}",
+            ["the kernel relies on it: its descriptors or hints state it"],
+        )
+    found = memory.at(address)
+    if found is None:
+        return Pointer(TileBuffer(f"the memory at {address:#x}", np.zeros(0, dtype), "global"), 0)
+    buffer, offset = found
+    if offset % buffer.data.dtype.itemsize:
+        buffer = buffer.view((buffer.data.nbytes,), np.uint8)
+    return Pointer(buffer, offset // buffer.data.dtype.itemsize)
 
 
 @dataclass(eq=False)
