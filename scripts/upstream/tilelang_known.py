@@ -65,13 +65,11 @@ KNOWN: Mapping[str, str] = {
     "barrier of 128",
     "*::test_*fp4*": "elements of 4 bits in memory are not supported",
     "components/test_cuda_shared_memory_alias_codegen.py": "elements of 4 bits, or their CUDA text",
-    "cpu/test_tilelang_cpu_tgemm.py": "T.gemm on arrays of one thread: copy them to a fragment",
     "cuda/test_tma_dsmem.py": "stores into shared memory of another block are not supported",
     "cuda/test_tma_multicast_demo.py": "stores into shared memory of another block are not "
     "supported",
     "issue/test_tilelang_issue_2292.py": "elements of 4 bits in memory are not supported",
     "issue/test_tilelang_issue_2537.py": "TileLang refuses these tiles; here they are compiled",
-    "issue/test_tilelang_issue_2628.py": "reductions over threads by multiplication",
     "language/test_tilelang_language_cast_rounding.py": "stochastic rounding is an instruction of "
     "sm_100a",
     "language/test_tilelang_language_float4_e2m1_unpacked_dtype.py": "elements of 4 bits in memory "

@@ -333,8 +333,8 @@ def test_other_hardware_is_named(name):
 
 
 def test_names_that_are_gone_say_what_to_write():
-    with pytest.raises(AttributeError, match=r"T\.WSRole is not supported: .* use T\.ws"):
-        T.WSRole  # noqa: B018
+    with pytest.raises(AttributeError, match=r"T\.ws_op is not supported: the compiler assigns"):
+        T.ws_op  # noqa: B018
     with pytest.raises(AttributeError, match="T has no attribute nothing"):
         T.nothing  # noqa: B018
 

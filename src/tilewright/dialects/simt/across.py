@@ -45,7 +45,7 @@ from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.text.assembly import AsmOp, TypeRule
 from tilewright.ir.text.syntax import SYMBOL, AttributeSyntax
 
-COMBINATIONS = KeywordSyntax(("sum", "max", "min", "bitand", "bitor", "bitxor"))
+COMBINATIONS = KeywordSyntax(("sum", "prod", "max", "min", "bitand", "bitor", "bitxor"))
 
 
 @irdl_op_definition

@@ -24,7 +24,14 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, traits_def
 from xdsl.utils.exceptions import VerifyException
 
-from tilewright.dialects.tile.access import AccessedRegion, RegionEffects, TileOp, Unit, region_of
+from tilewright.dialects.tile.access import (
+    AccessedRegion,
+    RegionEffects,
+    TileOp,
+    Unit,
+    base_of,
+    region_of,
+)
 from tilewright.dialects.tile.attributes import Space
 from tilewright.dialects.tile.base import (
     INTEGER,
@@ -52,7 +59,7 @@ from tilewright.ir.text.syntax import UNIT, AttributeSyntax
 PRECISIONS = KeywordSyntax(("ieee", "tf32", "tf32x3", "bf16x3", "bf16x6"))
 POLICIES = KeywordSyntax(("square", "full_row", "full_col"))
 REDUCE_KINDS = KeywordSyntax(
-    ("sum", "max", "min", "absmax", "abssum", "bitand", "bitor", "bitxor", "any", "all")
+    ("sum", "prod", "max", "min", "absmax", "abssum", "bitand", "bitor", "bitxor", "any", "all")
 )
 SCAN_KINDS = KeywordSyntax(("sum", "max"))
 REDUCE_SCOPES = KeywordSyntax(("block", "threads"))
@@ -175,6 +182,9 @@ class GemmOp(TileOp):
             )
 
     def _verify_spaces(self) -> None:
+        if space_of(self.c.type) is Space.LOCAL:
+            self._verify_own()
+            return
         for name, value in (("A", self.a), ("B", self.b)):
             space = space_of(value.type)
             if space is None or not (space.is_shared or space in (Space.FRAGMENT, Space.TMEM)):
@@ -185,6 +195,20 @@ class GemmOp(TileOp):
         space = space_of(self.c.type)
         if space not in (Space.FRAGMENT, Space.TMEM):
             raise VerifyException(f"C must be a fragment, but it is {_where(space)}")
+
+    def _verify_own(self) -> None:
+        """Arrays of one thread: each thread computes all of C from its own A and B."""
+        for name, value in (("A", self.a), ("B", self.b)):
+            space = space_of(value.type)
+            if space is not Space.LOCAL:
+                raise VerifyException(
+                    f"{name} must be an array of one thread, as C is, but it is {_where(space)}; "
+                    "use T.alloc_fragment for C"
+                )
+            if base_of(value) is base_of(self.c):
+                raise VerifyException(f"{name} and C must be different arrays")
+        if self.is_async():
+            raise VerifyException("an asynchronous GEMM needs a fragment for C")
 
     def _verify_shapes(self) -> None:
         rows, length = self._oriented("operand A", self.a, self.transpose_a is not None)

@@ -11,7 +11,8 @@ well, and many times slower: a warning gives the reason and the smallest change 
 do not read: a remark (TW3009).
 
 The loop along K is outside, so that a thread loads an element of A and B once for all the elements
-of C that it holds. Sums are taken in the accumulator's type. Those of floats smaller than float32
+of C that it holds. Of arrays of one thread (`T.alloc_local`) each thread computes all elements, one
+after the other. Sums are taken in the accumulator's type. Those of floats smaller than float32
 are taken in float32, each in a loop of its own. An operand that is in registers, or in the
 accumulator's buffer, is copied to shared memory first.
 """
@@ -68,8 +69,12 @@ class ExpandGemms(Pass):
         for kernel in kernels(module):
             gpu = gpu_of(kernel)
             for op in list(walk(kernel)):
-                if isinstance(op, GemmOp) and space_of(op.c.type) is Space.FRAGMENT:
+                if not isinstance(op, GemmOp):
+                    continue
+                if space_of(op.c.type) is Space.FRAGMENT:
                     self._expand(op, gpu, engine)
+                elif space_of(op.c.type) is Space.LOCAL:
+                    _write_own(op)
 
     def _expand(self, op: GemmOp, gpu: Gpu, engine: DiagnosticEngine) -> None:
         if _needs_all_bits(op):
@@ -172,6 +177,35 @@ def _write_inner(op: GemmOp, target: Attribute) -> None:
     end.operands[0] = _step(op, code.inside(inner), (left, right), (i, j, at), total)
     body.add(StoreOp(converted(body, reduction.results[0], target), c.buffer, element))
     code.rewriter.erase(op)
+
+
+def _write_own(op: GemmOp) -> None:
+    """Each thread computes all of its own array."""
+    m, n, k = op.mnk
+    target = element_type_of(op.c.type)
+    type, c = _sum_type(target), part_of(op.c)
+    code = IndexBuilder(op)
+    rows, i = _counting(code, m)
+    columns, j = _counting(rows, n)
+    element = _element(columns, c, i, j)
+    first = _first(op, columns, LoadOp(c.buffer, element), type)
+    inner = Block(arg_types=[INDEX, type])
+    lower, upper, step = (columns.index(each) for each in (0, k, 1))
+    reduction = ForOp(lower, upper, step, [first], Region(inner))
+    columns.add(reduction)
+    inner.add_op(end := YieldOp([inner.args[1]]))
+    at, total = inner.args
+    end.operands[0] = _step(op, code.inside(inner), (op.a, op.b), (i, j, at), total)
+    columns.add(StoreOp(converted(columns, reduction.results[0], target), c.buffer, element))
+    code.rewriter.erase(op)
+
+
+def _counting(code: IndexBuilder, count: int) -> tuple[IndexBuilder, SSAValue]:
+    """A loop that every thread runs, and its variable."""
+    body = Block([YieldOp()], arg_types=[INDEX])
+    lower, upper, step = (code.index(each) for each in (0, count, 1))
+    code.add(ForOp(lower, upper, step, [], Region(body)))
+    return code.inside(body), body.args[0]
 
 
 def _step(

@@ -43,7 +43,10 @@ from tilewright.ir.traversal import walk
 LIMITED = "TW3020"
 _MAX_OPS = 1 << 13
 """Ops that one loop, and what is in it, may become."""
-
+_MAX_WAITING_OPS = 1 << 10
+"""Ops that a loop in which threads wait may become, if it cannot be unrolled fully: little is
+gained by then, and an iteration of a role that persists is hundreds of instructions."""
+_WAITING = frozenset(("gpu.barrier", "nv.mbarrier.wait", "scf.while"))
 
 _SHORT, _MAX_SHORT = 8, 1 << 11
 """Iterations of a loop that is unrolled for its loads, and ops that it may become."""
@@ -122,8 +125,9 @@ def _bound(loop: ForOp, trip_count: int, engine: DiagnosticEngine) -> None:
     size = _size(loop)
     if trip_count * size <= _MAX_OPS or _accesses_registers(loop):
         return
+    limit = _MAX_WAITING_OPS if any(op.name in _WAITING for op in walk(loop)) else _MAX_OPS
     factor = 1
-    while factor * 2 * size <= _MAX_OPS and factor * 2 < trip_count:
+    while factor * 2 * size <= limit and factor * 2 < trip_count:
         factor *= 2
     del loop.attributes[names.UNROLL]
     loop.attributes[names.UNROLL_FACTOR] = IntegerAttr(factor, i64)

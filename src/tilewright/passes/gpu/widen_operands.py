@@ -28,7 +28,7 @@ from xdsl.ir import SSAValue
 
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.simt.target import amd_chip_of
-from tilewright.dialects.tile import AllocOp, GemmOp, ParallelOp, SpaceAttr, space_of
+from tilewright.dialects.tile import AllocOp, GemmOp, ParallelOp, Space, SpaceAttr, space_of
 from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
@@ -51,7 +51,9 @@ class WidenOperands(Pass):
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for op in list(walk(module)):
-            if isinstance(op, GemmOp) and _is_small(op) and not _is_native(op):
+            if not isinstance(op, GemmOp) or space_of(op.c.type) is Space.LOCAL:
+                continue
+            if _is_small(op) and not _is_native(op):
                 engine.remark(
                     op,
                     f"native '{element_type_of(op.a.type)}' MMA not available on "

@@ -29,8 +29,13 @@ class CompiledArtifact:
     target: str
 
 
-def lower(func_or_mod: PrimFunc | ModuleOp, target: object = "auto") -> CompiledArtifact:
-    """Compile a traced function, or a module, up to the program that would run."""
+def lower(
+    func_or_mod: PrimFunc | ModuleOp, target: object = "auto", target_host: object = None
+) -> CompiledArtifact:
+    """Compile a traced function, or a module, up to the program that would run.
+
+    `target_host` is what TileLang compiles launches for; here this process does them.
+    """
     is_module = isinstance(func_or_mod, ModuleOp)
     module = (func_or_mod if is_module else func_or_mod.module).clone()
     params = () if is_module else func_or_mod.params

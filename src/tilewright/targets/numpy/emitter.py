@@ -14,6 +14,7 @@ What an op means is decided in its table entry and nowhere else.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -290,6 +291,10 @@ class Emitter:
         symbol = self.unit.symbol(hint)
         line = Phi("", (symbol,), (), self.location)
         return line, Expr(symbol_text(symbol), axes, rank, depth, line)
+
+    def diverging(self, differ: bool) -> AbstractContextManager[None]:
+        """Around a loop whose iterations are as many for all lanes, or differ."""
+        return nullcontext()
 
     def _depth_for(self, operands: Iterable[Expr]) -> int:
         depth = max((operand.depth for operand in operands), default=0)

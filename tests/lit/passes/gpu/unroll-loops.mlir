@@ -101,6 +101,21 @@ func.func @without_end(%A: memref<100000xf32, #g>, %x: f32) {
   func.return
 }
 
+// Threads wait in it: an eighth of that.
+// CHECK-LABEL: func.func @waits
+// CHECK:         } {tile.unroll_factor = 256 : i64}
+func.func @waits(%A: memref<10000xf32, #g>, %x: f32) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c10000 = arith.constant 10000 : index
+  // expected-remark @+1 {{loop not fully unrolled: unroll factor 256 used for trip count 10000}}
+  scf.for %i = %c0 to %c10000 step %c1 {
+    gpu.barrier
+    memref.store %x, %A[%i] : memref<10000xf32, #g>
+  } {tile.unroll}
+  func.return
+}
+
 // A factor would put the array into memory.
 // CHECK-LABEL: func.func @many_registers
 // CHECK:         } {tile.unroll}

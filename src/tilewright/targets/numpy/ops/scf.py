@@ -175,9 +175,12 @@ def _while(emitter: Emitter, op: Operation) -> None:
     assert isinstance(op, WhileOp)
     packings = packings_of(emitter, values_of(emitter, op.inits))
     emitter.loops += 1
-    _until_stable(
-        emitter, op, _Known(packings, False), lambda known: _try_while(emitter, op, known)
-    )
+
+    def attempt(known: _Known) -> _Known | None:
+        with emitter.diverging(known.differ):
+            return _try_while(emitter, op, known)
+
+    _until_stable(emitter, op, _Known(packings, False), attempt)
     emitter.loops -= 1
 
 

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.dialects.arith import ConstantOp
+from tilewright.dialects.memref import LoadOp, StoreOp
+from tilewright.dialects.nv.cache import HintedLoadOp
+from tilewright.dialects.scf import YieldOp
+from tilewright.dialects.tile.atomics import AtomicOp
+from tilewright.dialects.tile.attributes import Space
+from tilewright.dialects.tile.types import space_of
 from tilewright.dialects.tile.warps import WsOp
+from tilewright.targets.numpy.simt.machine import Wait
 from tilewright.targets.numpy.simt.program import Act, Blocking, Compiler, Rule, SimtCode, Steps
 from tilewright.targets.numpy.simt.scalars import constant_of, function_of
 from tilewright.targets.numpy.simt.state import Frame
@@ -168,7 +175,61 @@ def _for(compiler: Compiler, op: Operation) -> Act | Blocking:
     return either(code, process, act)
 
 
+_LOOKS = frozenset(("load", "cas"))
+"""Atomic ops that leave memory as it is, `cas` where the loop goes on."""
+
+
+def _polls(op: Operation) -> bool:
+    """Whether a loop only looks at memory until it has changed, and counts nothing."""
+    reads = False
+    written: set[SSAValue] = set()
+    for each in op.walk():
+        if isinstance(each, AtomicOp):
+            if each.kind.data not in _LOOKS:
+                return False
+            reads = True
+        elif isinstance(each, LoadOp | HintedLoadOp):
+            space = space_of(each.operands[0].type)
+            reads |= space is Space.GLOBAL or (space is not None and space.is_shared)
+        elif isinstance(each, StoreOp):
+            space = space_of(each.memref.type)
+            if space is None or not space.is_per_thread:
+                return False
+            written.add(each.memref)
+        elif each is not op and not _only_computes(each):
+            return False
+    ends = [each for each in op.walk() if isinstance(each, StoreOp | YieldOp)]
+    return reads and not any(
+        _counts(operand, op, written) for end in ends for operand in end.operands
+    )
+
+
+def _only_computes(op: Operation) -> bool:
+    return op.name.startswith(("arith.", "scf.if", "scf.yield", "scf.condition"))
+
+
+def _counts(value: SSAValue, loop: Operation, written: Container[SSAValue]) -> bool:
+    """Whether a value is computed from what an earlier iteration computed."""
+    pending, seen = [value], {value}
+    while pending:
+        current = pending.pop()
+        owner = current.owner
+        if isinstance(owner, Block):
+            if current is not value and owner.parent_op() is loop:
+                return True
+            continue
+        if not loop.is_ancestor(owner):
+            continue
+        if isinstance(owner, LoadOp) and owner.memref in written:
+            return True
+        new = [each for inner in owner.walk() for each in inner.operands if each not in seen]
+        seen.update(new)
+        pending += new
+    return False
+
+
 def _while(compiler: Compiler, op: Operation) -> Act | Blocking:
+    is_poll = _polls(op)
     before, after = (region.block for region in op.regions)
     initial = compiler.all_slots(op.operands)
     heads, tails = compiler.all_slots(before.args), compiler.all_slots(after.args)
@@ -179,6 +240,7 @@ def _while(compiler: Compiler, op: Operation) -> Act | Blocking:
         env, mask = frame.env, frame.mask
         values = [env[each] for each in initial]
         passed: list[Any] = []
+        poll = object()
         while True:
             for slot, value in zip(heads, values, strict=True):
                 env[slot] = value
@@ -192,6 +254,8 @@ def _while(compiler: Compiler, op: Operation) -> Act | Blocking:
             if not goes_on.any():
                 break
             frame.mask = None if goes_on.all() else goes_on
+            if is_poll:
+                yield Wait("memory that it polls to change", _never, _nothing, site=op, poll=poll)
             for slot, value in zip(tails, out, strict=True):
                 env[slot] = value
             yield from body.process(frame)
@@ -207,7 +271,15 @@ def _while(compiler: Compiler, op: Operation) -> Act | Blocking:
                 "deadlock", "the condition of a while loop waits, but nothing can wait there"
             )
 
-    return Blocking(process) if test.may_wait or body.may_wait else act
+    return Blocking(process) if is_poll or test.may_wait or body.may_wait else act
+
+
+def _never() -> bool:
+    return False
+
+
+def _nothing() -> str:
+    return ""
 
 
 # -- roles -------------------------------------------------------------------------------------

@@ -1,4 +1,8 @@
-"""One launch: the host function, and the blocks of each kernel it launches, sequentially."""
+"""One launch: the host function, and the blocks of each kernel it launches.
+
+Clusters run sequentially. One that polls global memory which another cluster has yet to write is
+suspended, and continues when others have run, as if all were resident on the GPU.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ from tilewright.targets.numpy.simt.kernels import (
     compile_kernel,
     compiled,
 )
-from tilewright.targets.numpy.simt.machine import Deadlock, Machine
+from tilewright.targets.numpy.simt.machine import Deadlock, Machine, Progress
 from tilewright.targets.numpy.simt.problems import SimtRuntimeFault
 from tilewright.targets.numpy.simt.program import Act, Compiler
 from tilewright.targets.numpy.simt.scalars import type_of
@@ -75,7 +79,8 @@ class SimtProgram:
             run: _Run | None = None
             while run is None or run.part():
                 for array, old in zip(arrays, before, strict=True):
-                    array[...] = old
+                    if array.flags.writeable:
+                        array[...] = old
                 run = _Run(self, options, seed, groups)
                 run.host(arguments)
             if run.error is not None:
@@ -84,6 +89,16 @@ class SimtProgram:
             report.schedules += 1
         report.seconds = perf_counter() - started
         return report
+
+
+@dataclass(eq=False)
+class _Cluster:
+    """Blocks that have begun."""
+
+    machine: Machine
+    blocks: Sequence[BlockRun]
+    stopped: Deadlock = field(default_factory=lambda: Deadlock(()))
+    """Why they last stopped before their end."""
 
 
 class _Run:
@@ -166,21 +181,47 @@ class _Run:
         self.kernel = kernel
         clusters = {each[0]: each for each in _clusters(grid, kernel.cluster, self.options.blocks)}
         self.waiting = list(clusters)
+        progress = Progress()
+        polling: list[_Cluster] = []
         while self.waiting:  # a running cluster may cancel the launch of others
             indices = clusters[self.waiting.pop(0)]
-            self._run_cluster(kernel, indices, grid, arguments, outside)
+            cluster = self._begin(kernel, indices, grid, arguments, outside, progress)
+            if not self._runs_to_end(cluster):
+                polling.append(cluster)
+            polling = [each for each in polling if not self._runs_to_end(each)]
+        while polling:
+            before = progress.count
+            polling = [each for each in polling if not self._runs_to_end(each)]
+            if progress.count == before:
+                self.machine = polling[0].machine
+                raise polling[0].stopped
         self.block = None
 
-    def _run_cluster(
+    def _runs_to_end(self, cluster: _Cluster) -> bool:
+        """Run blocks until they end; False if they poll memory that others have to write."""
+        self.machine = cluster.machine
+        try:
+            cluster.machine.run()
+        except Deadlock as stopped:
+            if not stopped.polls:
+                raise
+            cluster.stopped = stopped
+            return False
+        for block in cluster.blocks:
+            self._check_end(block)
+        return True
+
+    def _begin(
         self,
         kernel: Kernel,
         indices: Sequence[Grid],
         grid: Grid,
         arguments: Sequence[Any] | None,
         outside: Sequence[Any],
-    ) -> None:
+        progress: Progress,
+    ) -> _Cluster:
         """Blocks that run at the same time, and may reach into each other."""
-        machine = self.machine = Machine(self.seed)
+        machine = self.machine = Machine(self.seed, progress)
         size = -(-kernel.shared_bytes // 16) * 16
         cluster: list[BlockRun] = []
         for rank, index in enumerate(indices):
@@ -210,9 +251,7 @@ class _Run:
             self.block = block.index
             block_ids = [np.int64(each) for each in block.index[: len(kernel.arguments)]]
             self._spawn(kernel, block, block_ids if arguments is None else arguments, outside)
-        machine.run()
-        for block in cluster:
-            self._check_end(block)
+        return _Cluster(machine, cluster)
 
     def _spawn(
         self, kernel: Kernel, block: BlockRun, arguments: Sequence[Any], outside: Sequence[Any]

@@ -42,6 +42,17 @@ class Wait:
     missing: Callable[[], str]
     subject: object = None
     site: object = None
+    poll: object = None
+    """Of a loop that looks at memory until another thread has written it: that run of the loop."""
+    seen: int = 0
+    """The progress when the wait began; what polls is ready once there is more."""
+
+
+@dataclass(eq=False)
+class Progress:
+    """Counts steps of all machines of a launch that did more than to look at memory."""
+
+    count: int = 0
 
 
 Steps: TypeAlias = Generator[Wait | None, None, None]
@@ -244,12 +255,18 @@ class Deadlock(Exception):
         self.blocked = tuple(blocked)
         super().__init__("; ".join(map(str, self.blocked)))
 
+    @property
+    def polls(self) -> bool:
+        """Whether a task looks at memory that another cluster may write."""
+        return any(each.wait.poll is not None for each in self.blocked)
+
 
 class Machine:
     """The convergent groups of a cluster, and their operations in flight."""
 
-    def __init__(self, seed: int = 0) -> None:
+    def __init__(self, seed: int = 0, progress: Progress | None = None) -> None:
         self.tasks: list[Task] = []
+        self.progress = progress or Progress()
         self.current: Task | None = None
         """The running task, or the one that raised an error."""
         self._units: dict[str, list[Pending]] = {}
@@ -291,20 +308,31 @@ class Machine:
         tasks = [
             each
             for each in self.tasks
-            if not each.is_over and (each.wait is None or each.wait.is_ready())
+            if not each.is_over and (each.wait is None or self._is_ready(each.wait))
         ]
         chosen = self._choose(tasks, self._completable())
         if isinstance(chosen, Pending):
             chosen.complete()
+            self.progress.count += 1
             return
         self.current = chosen
         chosen.resumed += 1
+        poll = None if chosen.wait is None else chosen.wait.poll
         chosen.wait = None
         try:
             chosen.wait = next(chosen.steps)
         except StopIteration:
             chosen.is_over = True
+        if poll is None or chosen.wait is None or chosen.wait.poll is not poll:
+            self.progress.count += 1
+        if chosen.wait is not None:
+            chosen.wait.seen = self.progress.count
         self.current = None
+
+    def _is_ready(self, wait: Wait) -> bool:
+        if wait.poll is not None:
+            return self.progress.count > wait.seen
+        return wait.is_ready()
 
     def _completable(self) -> list[Pending]:
         found: list[Pending] = []

@@ -207,6 +207,14 @@ class TileEmitter(Emitter):
         nest = Nest(header, (), lines, location, is_effect=True, scope=scope)
         self.scope.lines.append(nest)
 
+    @override
+    @contextmanager
+    def diverging(self, differ: bool) -> Generator[None]:
+        is_parallel = self.in_combiner or (self.lanes or self.threads) is not None
+        self.divergence += is_parallel and differ
+        yield
+        self.divergence -= is_parallel and differ
+
     @contextmanager
     def iterating(self, lanes: Expr, properties: ParallelProperties | None) -> Generator[None]:
         """Code that all iterations run at once."""

@@ -127,8 +127,6 @@ class Launch:
             blocks = waiting.pop(0)
             self.blocks += len(blocks)
             runtime.begin(_padded(blocks[0]))
-            if runtime.log is not None:
-                runtime.log.begin_block()
             runtime.run([(_padded(block), kernel(*_ids(block))) for block in blocks], threads)
 
     def _one_by_one(

@@ -213,20 +213,11 @@ def _for(base: Emitter, op: Operation) -> None:
     emitter.effect("{0}.join()", fork)
 
 
-def _while(base: Emitter, op: Operation) -> None:
-    """Whether its condition differs is known only once it is written."""
-    emitter = tile(base)
-    is_parallel = emitter.in_combiner or (emitter.lanes or emitter.threads) is not None
-    emitter.divergence += is_parallel
-    SCF_RULES["scf.while"](emitter, op)
-    emitter.divergence -= is_parallel
-
-
 RULES: dict[str, Rule] = {
     "tile.parallel": _parallel,
     "tile.pipeline": _pipeline,
     "tile.persistent": _persistent,
     "scf.if": _if,
     "scf.for": _for,
-    "scf.while": _while,
+    "scf.while": SCF_RULES["scf.while"],
 }

@@ -254,7 +254,8 @@ def _load(base: Emitter, op: Operation) -> None:
     buffer = emitter.buffer(memory)
     lanes = emitter.lanes or emitter.threads
     hint = emitter.hint if emitter.hint != "t" else _element_hint(memory)
-    is_same = not any(expr.axes for expr in index) and not emitter.divergence
+    is_variable = space_of(memory.type) is Space.VAR  # one copy for the threads that share it
+    is_same = not any(expr.axes for expr in index) and (not emitter.divergence or is_variable)
     if lanes is None or (
         is_same and memory not in emitter.private and not _watched(emitter, memory)
     ):

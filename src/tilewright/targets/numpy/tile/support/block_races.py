@@ -12,7 +12,8 @@ and two blocks that read it.
 
 Atomic accesses do not race with one another. One that releases (`memory_order="release"` and
 stronger) makes all that happens before it visible to blocks that acquire from the same tensor. What
-a cluster did before its barrier happens before what its blocks do after it.
+a cluster did before its barrier happens before what its blocks do after it, and what a block did
+before it arrives at the mbarrier of another one happens before what that does after the phase.
 """
 
 from __future__ import annotations
@@ -332,6 +333,24 @@ class BlockLog:
         events = self.events()
         events.known |= self._clocks[barrier]
         events.segment = 0
+
+    def released(self) -> int:
+        """What comes before an arrival of the block that acts; what it does next does not."""
+        events = self.events()
+        past = self.past(events)
+        events.segment = 0
+        return past
+
+    def arrives_at(self, barrier: object, past: int) -> None:
+        """An arrival at a barrier of another block, with what comes before it."""
+        self._clocks[barrier] = self._clocks.get(barrier, 0) | past
+
+    def observes(self, events: Events, barrier: object) -> None:
+        """A block continues after a phase of its barrier, at which other blocks may arrive."""
+        past = self._clocks.get(barrier, 0)
+        if past & ~events.known:
+            events.known |= past
+            events.segment = 0
 
     def give_up(self, trace: Trace) -> None:
         """Report that a tensor is no longer analysed."""

@@ -187,9 +187,19 @@ class ConcurrentRuntime(Runtime):
         """What to yield until the phase of a parity has ended."""
         barrier = barriers.at(index)
         required = int(parity) & 1
+        log = self.log
+        events = None if log is None else log.events()
+
+        def has_passed() -> bool:
+            if not barrier.has_passed(required):
+                return False
+            if log is not None and events is not None:
+                log.observes(events, barrier)
+            return True
+
         return Wait(
             f"the phase of parity {required} of {barrier.name} to complete",
-            lambda: barrier.has_passed(required),
+            has_passed,
             barrier.missing,
             barrier,
             site,

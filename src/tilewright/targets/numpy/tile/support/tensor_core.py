@@ -85,7 +85,14 @@ class TensorCoreRuntime(ConcurrentRuntime):
         self._arrive_in(self._block_of(int(rank), site), barriers, int(index), threads)
 
     def _arrive_in(self, block: Block, barriers: Barriers, index: int, count: int) -> None:
-        self._at(block, barriers, lambda there: self._arrive(there, index, count))
+        past = None if self.log is None else self.log.released()
+
+        def arrive(there: Barriers) -> None:
+            if self.log is not None and past is not None:
+                self.log.arrives_at(there.at(index), past)
+            self._arrive(there, index, count)
+
+        self._at(block, barriers, arrive)
 
     def _at(self, block: Block, barriers: Barriers, do: Callable[[Barriers], object]) -> None:
         """Do something to the same barriers of a block of the cluster, as soon as it has them."""
