@@ -1,8 +1,9 @@
 """The ``math`` dialect: functions of floats and a few of integers, element by element.
 
-All of MLIR's ops of that name. Classes are named as in ``arith``: ``Exp2Op`` is ``math.exp2``.
-Every function of floats takes fast-math flags; the ``is...`` tests have them too, but print them
-in the attribute dictionary, as upstream does.
+All of MLIR's ops of that name, and those of `OURS`: passes take ``arith.`` and ``math.`` for the
+functions of scalars. Classes are named as in ``arith``: ``Exp2Op`` is ``math.exp2``. Every function
+of floats takes fast-math flags; the ``is...`` tests have them too, but print them in the attribute
+dictionary, as upstream does.
 """
 
 from __future__ import annotations
@@ -163,6 +164,13 @@ class SinOp(FloatUnaryOp):
 @irdl_op_definition
 class SinhOp(FloatUnaryOp):
     name = "math.sinh"
+
+
+@irdl_op_definition
+class SoftsignOp(FloatUnaryOp):
+    """``x / (1 + |x|)``, which MLIR lacks."""
+
+    name = "math.softsign"
 
 
 @irdl_op_definition
@@ -445,3 +453,6 @@ class IpowiOp(UniformOp):
 
 
 Math = dialect_of("math", globals())
+
+OURS = ("math.softsign",)
+"""Ops that MLIR does not have. Only `T` emits them, as Triton would not parse them."""

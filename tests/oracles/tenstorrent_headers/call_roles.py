@@ -52,7 +52,7 @@ ACCEPTED: Mapping[str, frozenset[str]] = MappingProxyType(
 _UNARY = (
     *("exp", "exp2", "log", "recip", "sqrt", "rsqrt", "relu", "gelu", "sigmoid", "silu", "tanh"),
     *("square", "abs", "negative", "sign", "expm1", "erf", "erfc", "log1p"),
-    *("sin", "cos", "tan", "asin", "acos", "atan"),
+    *("sin", "cos", "tan", "asin", "acos", "atan", "softsign"),
 )
 _SCALAR = ("add_unary", "sub_unary", "mul_unary", "div_unary", "rsub_unary")
 _SCALAR_WITH_INIT = ("unary_max", "unary_min")

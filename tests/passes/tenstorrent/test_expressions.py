@@ -88,6 +88,10 @@ CASES: dict[str, tuple[Expression, Expression]] = {
         lambda a, b, r, s: np.sqrt(a) + 1 / np.sqrt(b),
     ),
     "tanh": (lambda a, b, r, s: T.tanh(a - b), lambda a, b, r, s: np.tanh(a - b)),
+    "softsign": (
+        lambda a, b, r, s: T.softsign(r - a),
+        lambda a, b, r, s: (r - a) / (1 + abs(r - a)),
+    ),
     "sigmoid": (lambda a, b, r, s: T.sigmoid(a), lambda a, b, r, s: 1 / (1 + np.exp(-a))),
     "abs": (lambda a, b, r, s: T.abs(a - 1.0), lambda a, b, r, s: np.abs(a - 1)),
     "relu": (lambda a, b, r, s: T.max(a - 1.0, 0.0), lambda a, b, r, s: np.maximum(a - 1, 0)),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.targets.hip.every_rule import FLOATS, every_rule
 from tilewright.dialects import make_context
 from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
 from tilewright.ir.text import parse_source
@@ -82,6 +83,14 @@ func.func @k(%x: memref<?xi64, #tile.space<global>>, %n: i32, %i: index) attribu
     # A product of two numbers of 32 bits may have its highest bit set, which no signed one may.
     assert "(unsigned long long)(3528531795ll)" in body
     assert "<< (unsigned long long)(a));\n  x[i * 2] = c;" in body
+
+
+def test_every_rule_of_arithmetic_compiles() -> None:
+    """Maxima of 8-bit floats that pass a NaN on once had no comparison."""
+    source = emitted(every_rule((*FLOATS, "f8E4M3FN", "f8E5M2")))
+    for wanted in ("tw::softsignf(", "tw::softsign(", "__nv_fp8_e4m3(tw::max_or_nan(float("):
+        assert wanted in source.text
+    compile_source(source.text, "sm_90a")
 
 
 def test_an_op_without_text_is_refused_at_its_line() -> None:

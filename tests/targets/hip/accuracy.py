@@ -43,6 +43,7 @@ DOMAINS: Mapping[str, tuple[tuple[float, float], ...]] = {
     "sin": ((-10.0, 10.0), (-2000.0, 2000.0), (-1e7, 1e7)),
     "sinh": ((-2.0, 2.0), (-90.0, 90.0)),
     "sqrt": ((0.0, 10.0),),
+    "softsign": ((-1.0, 1.0), (-100.0, 100.0)),
     "tan": ((-10.0, 10.0), (-2000.0, 2000.0), (-1e7, 1e7)),
     "tanh": ((-1.0, 1.0), (-10.0, 10.0)),
     "ceil": ((-10.0, 10.0),),
@@ -155,7 +156,11 @@ CALLS
 }
 """
 
-_REFERENCES: Mapping[str, str] = {"rsqrt": "W(1) / std::sqrt(x)", "rint": "std::rint(x)"}
+_REFERENCES: Mapping[str, str] = {
+    "rsqrt": "W(1) / std::sqrt(x)",
+    "rint": "std::rint(x)",
+    "softsign": "x / (W(1) + std::fabs(x))",
+}
 
 
 @dataclass(frozen=True)

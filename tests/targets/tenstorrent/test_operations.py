@@ -96,6 +96,7 @@ OPERATIONS: dict[str, Operation] = {
     "sigmoid": unary("sigmoid", lambda a: 1 / (1 + np.exp(-a))),
     "silu": unary("silu", lambda a: a / (1 + np.exp(-a))),
     "tanh": unary("tanh", np.tanh),
+    "softsign": unary("softsign", lambda a: a / (1 + np.abs(a))),
     "square": unary("square", np.square),
     "abs": unary("abs", np.abs),
     "negative": unary("negative", np.negative),

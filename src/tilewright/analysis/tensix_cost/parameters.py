@@ -122,7 +122,7 @@ SFPU_INSTRUCTIONS: Mapping[str, int] = MappingProxyType(
         **dict.fromkeys(("relu", "abs", "negative", "square", "sign", "fill", "typecast"), 3),
         **dict.fromkeys(("add", "sub", "mul", "rsub", "max", "min", "where"), 4),
         **dict.fromkeys(("eq", "ne", "lt", "gt", "le", "ge"), 5),
-        **dict.fromkeys(("recip", "sqrt", "rsqrt"), 16),
+        **dict.fromkeys(("recip", "sqrt", "rsqrt", "softsign"), 16),
         **dict.fromkeys(("exp", "exp2", "log", "sigmoid", "tanh", "div"), 20),
         **dict.fromkeys(("gelu", "power"), 32),
     }

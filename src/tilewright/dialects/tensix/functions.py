@@ -40,6 +40,7 @@ UNARY = (
     "floor",
     "ceil",
     "trunc",
+    "softsign",
 )
 """SFPU functions of one DST tile."""
 

@@ -46,6 +46,7 @@ UNARY: Mapping[str, str] = {
     "math.sqrt": "sqrt",
     "math.rsqrt": "rsqrt",
     "math.tanh": "tanh",
+    "math.softsign": "softsign",
     "math.erf": "erf",
     "math.erfc": "erfc",
     "math.sin": "sin",
@@ -109,6 +110,6 @@ def no_intrinsic(op: Operation) -> str:
     """What the target has instead of an op."""
     return (
         f"'{op.name}' on '{op.results[0].type}' has no tile intrinsic: element-wise ops are add, "
-        "sub, mul, div, max, min and comparisons of floats and int32, select, power, exp, exp2, "
-        "log, log2, sqrt, rsqrt, tanh, erf, sin, cos, floor, ceil, abs and neg on floats"
+        "sub, mul, div, max, min and comparisons of floats and int32, select, and of floats power, "
+        f"log2, {', '.join(UNARY.values())}"
     )

@@ -101,18 +101,21 @@ class Call:
 
     names: Mapping[type[Attribute], str]
     default: str
+    is_ours: bool = False
+    """Whether CUDA lacks the function, too."""
 
     def __call__(self, emitter: Emitter, op: Operation) -> None:
         type = op.results[0].type
         c_type = emitter.scalar(type)
         name = self.names.get(type.__class__)
         operands = [emitter.operand(each) for each in op.operands]
+        call_of = emitter.call if self.is_ours else emitter.library
         if name is None and c_type.is_float and not isinstance(type, Float32Type):
             # Small floats take the function of `float`.
-            call = emitter.library(self.default, [f"float({each})" for each in operands])
+            call = call_of(self.default, [f"float({each})" for each in operands])
             emitter.pure(op.results[0], Text(f"{c_type.name}({call})"))
         else:
-            text = Text(emitter.library(name or self.default, operands))
+            text = Text(call_of(name or self.default, operands))
             emitter.pure(op.results[0], narrow(c_type.name, c_type.bits, text))
 
 
@@ -220,11 +223,16 @@ def _negate(emitter: Emitter, op: Operation) -> None:
 
 
 def _ours(name: str) -> Rule:
-    """A device function of ours, for any type."""
+    """A device function of ours, for any type; floats of 8 bits, which CUDA cannot compare, take
+    that of `float`."""
 
     def rule(emitter: Emitter, op: Operation) -> None:
         operands = [emitter.operand(each) for each in op.operands]
-        emitter.scalar(op.results[0].type)
+        type = emitter.scalar(op.results[0].type)
+        if type.is_float and type.bits == 8:
+            call = emitter.call(name, [f"float({each})" for each in operands])
+            emitter.pure(op.results[0], Text(f"{type.name}({call})"))
+            return
         emitter.pure(op.results[0], Text(emitter.call(name, operands)))
 
     return rule
@@ -370,6 +378,9 @@ RULES: Mapping[str, Rule] = {
     "arith.cmpf": _compare_floats,
     "arith.select": _select,
     "math.fma": _fma,
+    "math.softsign": Call(
+        {Float64Type: "softsign", Float32Type: "softsignf"}, "softsignf", is_ours=True
+    ),
     "math.absi": Call({}, "abs"),
     "math.ctpop": _count_bits("popc"),
     "math.ctlz": _count_bits("clz", from_the_top=True),

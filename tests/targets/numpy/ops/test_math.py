@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from tests.targets.numpy.kernels import DTYPES, compiled, elementwise
+from tilewright.dialects.math import Math
 from tilewright.targets.numpy import Unsupported
+from tilewright.targets.numpy.ops.math import RULES
 
 POSITIVE = np.geomspace(1e-4, 50, 80)
 ANY = np.concatenate([np.linspace(-8, 8, 65), [-0.3, 1e-5, 0.0]])
@@ -40,12 +42,17 @@ FUNCTIONS = {
     "rsqrt": (lambda x: 1 / np.sqrt(x), POSITIVE),
     "sin": (np.sin, ANY),
     "sinh": (np.sinh, ANY),
+    "softsign": (lambda x: x / (1 + np.abs(x)), ANY),
     "sqrt": (np.sqrt, POSITIVE),
     "tan": (np.tan, ANY),
     "tanh": (np.tanh, ANY),
     "trunc": (np.trunc, ANY),
 }
 EPSILON = {"f16": 2**-10, "bf16": 2**-7, "f32": 2**-22, "f64": 2**-50}
+
+
+def test_every_op_has_a_rule() -> None:
+    assert {op.name for op in Math.operations} == {*RULES}
 
 
 @pytest.mark.filterwarnings("ignore:divide by zero")

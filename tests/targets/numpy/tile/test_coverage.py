@@ -57,5 +57,15 @@ def test_ops_of_other_levels_are_refused() -> None:
     )
     with pytest.raises(
         Unsupported, match=r"'tt\.get_program_id' is not supported by the NumPy target"
-    ):
+    ) as refused:
         compiled(text)
+    assert "use tile-level IR: tile, nv, memref, scf, arith, math" in str(refused.value)
+
+
+def test_an_op_of_this_level_is_refused_without_a_fix_that_it_has() -> None:
+    text = block("%A: memref<4xf32, #global>", "%x = arith.constant 1 : index\n%y = nv.opaque %x")
+    with pytest.raises(
+        Unsupported, match=r"'nv\.opaque' is not supported by the NumPy target"
+    ) as refused:
+        compiled(text)
+    assert "use tile-level IR" not in str(refused.value)

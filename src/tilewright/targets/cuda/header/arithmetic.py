@@ -102,6 +102,18 @@ __device__ __forceinline__ float approximate_sqrt(float value) {
   return result;
 }"""
     ),
+    "softsignf": Function(
+        """
+__device__ __forceinline__ float softsignf(float x) {
+  return x / (1.0f + fabsf(x));
+}"""
+    ),
+    "softsign": Function(
+        """
+__device__ __forceinline__ double softsign(double x) {
+  return x / (1.0 + fabs(x));
+}"""
+    ),
     "max_or_nan": Function(
         """
 template <typename T>

@@ -46,6 +46,7 @@ _FLOAT: Mapping[str, str] = {
     "math.roundeven": "np.rint({0})",
     "math.sin": "np.sin({0})",
     "math.sinh": "np.sinh({0})",
+    "math.softsign": "{0} / (1 + np.abs({0}))",
     "math.sqrt": "np.sqrt({0})",
     "math.tan": "np.tan({0})",
     "math.tanh": "np.tanh({0})",

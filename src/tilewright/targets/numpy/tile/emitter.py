@@ -30,6 +30,8 @@ from tilewright.targets.numpy.values import PROGRAM, Expr, Nest, Scope, Tensor
 LANE = PROGRAM
 """The live axis of what differs between iterations."""
 
+_LEVEL = ("tile", "nv", "memref", "scf", "arith", "math")
+"""The dialects of tile-level IR."""
 _ENDS = frozenset(("tile.yield", "tile.return", "func.return", "scf.yield", "scf.condition"))
 
 
@@ -170,9 +172,10 @@ class TileEmitter(Emitter):
     def op(self, op: Operation) -> None:
         if op.name not in self.unit.rules:
             self.location = op.location
+            is_of_level = op.name.partition(".")[0] in _LEVEL
             raise self.unsupported(
                 f"'{op.name}' is not supported by the NumPy target",
-                "use tile-level IR: tile, nv, memref, scf, arith, math",
+                None if is_of_level else f"use tile-level IR: {', '.join(_LEVEL)}",
             )
         super().op(op)
 

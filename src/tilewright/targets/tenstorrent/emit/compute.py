@@ -30,7 +30,7 @@ from tilewright.ir.interfaces import constant_integer
 from tilewright.targets.cxx.emitter import Emitter, Rule
 from tilewright.targets.tenstorrent.emit.emitter import Api, TensixEmitter
 
-_UNARY_HEADERS: Mapping[str, str] = {
+UNARY_HEADERS: Mapping[str, str] = {
     "exp": "eltwise_unary/exp.h",
     "recip": "eltwise_unary/recip.h",
     "sqrt": "eltwise_unary/sqrt.h",
@@ -42,8 +42,13 @@ _UNARY_HEADERS: Mapping[str, str] = {
     **dict.fromkeys(("erf", "erfc"), "eltwise_unary/erf_erfc.h"),
     **dict.fromkeys(("sin", "cos", "tan", "asin", "acos", "atan"), "eltwise_unary/trigonometry.h"),
     **dict.fromkeys(("floor", "ceil", "trunc"), "eltwise_unary/rounding.h"),
+    "softsign": "eltwise_unary/activations.h",
+    **dict.fromkeys(
+        ("exp2", "expm1", "log", "sigmoid", "tanh", "square", "abs", "sign"),
+        "compute_kernel_api.h",
+    ),
 }
-"""Where unary functions are declared; the others are in ``compute_kernel_api.h``."""
+"""Where unary functions are declared."""
 
 _ROUNDING = ("floor", "ceil", "trunc")
 """Functions with one init."""
@@ -178,7 +183,7 @@ _HEADERS: Mapping[str, str] = {
 
 def _headers(key: InitKey) -> list[str]:
     if key.kind == "unary":
-        return [_UNARY_HEADERS.get(key.function, "compute_kernel_api.h")]
+        return [UNARY_HEADERS[key.function]]
     if key.kind == "binary_dst" and key.function in _INTEGER:
         return [_INTEGER[key.function][3]]
     if key.kind == "binary_dst":

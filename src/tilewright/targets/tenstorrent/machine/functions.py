@@ -53,6 +53,7 @@ UNARY: Mapping[str, Callable[[Tile], Tile]] = {
     "floor": np.floor,
     "ceil": np.ceil,
     "trunc": np.trunc,
+    "softsign": lambda x: x / (1 + np.abs(x)),
 }
 
 BINARY: Mapping[str, Callable[[Tile, Tile], Tile]] = {

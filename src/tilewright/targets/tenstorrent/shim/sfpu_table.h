@@ -19,6 +19,7 @@
     X(sigmoid, 1.0f / (1.0f + std::exp(-x)))                 \
     X(silu, x / (1.0f + std::exp(-x)))                       \
     X(tanh, std::tanh(x))                                    \
+    X(softsign, x / (1.0f + std::fabs(x)))                   \
     X(square, x * x)                                         \
     X(abs, std::fabs(x))                                     \
     X(negative, -x)                                          \

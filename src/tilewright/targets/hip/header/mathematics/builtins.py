@@ -50,5 +50,7 @@ BUILTINS: Mapping[str, MathFunction] = {
         "  return is_small ? root * 0x1p+32f : root;",
         type="float",
     ),
+    "softsignf": function("softsignf", "  return x / (1.0f + __builtin_fabsf(x));", type="float"),
+    "softsign": function("softsign", "  return x / (1.0 + __builtin_fabs(x));", type="double"),
     "rsqrt": function("rsqrt", "  return 1.0 / __builtin_sqrt(x);", type="double"),
 }
