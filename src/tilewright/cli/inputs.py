@@ -34,6 +34,7 @@ from tilewright.dialects.functions import FunctionOp
 from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import KernelOp
 from tilewright.dialects.tt.functions import FuncOp as TritonFuncOp
+from tilewright.ir.codes.shared import TARGET_NEEDS_TILES
 from tilewright.ir.diagnostics import CompileError, Diagnostic, DiagnosticEngine
 from tilewright.ir.passes import closest
 from tilewright.ir.text import parse_source
@@ -148,12 +149,8 @@ class NoTiles:
     reasons: tuple[Diagnostic, ...]
 
     def __str__(self) -> str:
-        first = next((each for each in self.reasons if each.code != _SUMMARY), None)
+        first = next((each for each in self.reasons if each.code != TARGET_NEEDS_TILES), None)
         return f"{self.name} is not raised to tiles" + (f": {first.message}" if first else "")
-
-
-_SUMMARY = "TW8030"
-"""The error above the reasons."""
 
 
 def text_on_tiles(ir: IrText) -> ModuleOp | NoTiles:

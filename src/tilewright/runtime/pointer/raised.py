@@ -37,6 +37,7 @@ from tilewright.dialects.tt import FuncOp as TritonFuncOp
 from tilewright.dialects.ttg import AsyncCopyGlobalToLocalOp
 from tilewright.dialects.ttng import AsyncTMACopyGlobalToLocalOp, AsyncTMACopyLocalToGlobalOp
 from tilewright.frontend.callers import located
+from tilewright.ir.codes.shared import TARGET_NEEDS_TILES
 from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
 from tilewright.ir.hints import name_hint_of
 from tilewright.ir.rewrite import Rewriter
@@ -92,7 +93,6 @@ if TYPE_CHECKING:
     from tilewright.runtime.tile.device import Plan
     from tilewright.runtime.tile.thread_level import ThreadRuns
 
-TARGET_NEEDS_TILES = "TW8030"
 _IS_NULL = (
     "the array is empty, its address is 0, and the kernel tests whether the pointer is null: pass "
     "None, or launch with target='triton'"
