@@ -84,10 +84,10 @@ KNOWN: Mapping[str, str] = {
     "deepseek_v4/fp8_fp4_gemm_1d1d_sm100.py": "T.tma_copy that expands elements of 4 bits",
     "dsa_sparse_finetune/indexer_bwd.py": "it adds to dIndexK, an output that nothing has set to "
     "zero",
-    "flash_decoding/example_gqa_decode_varlen_logits.py": "it reads the part of S_shared past "
-    "the end of a sequence's blocks, which nothing wrote",
-    "flash_decoding/test_example_flash_decoding.py": "the same file, as a test: it reads the part "
-    "of S_shared past the end of a sequence's blocks",
+    "flash_decoding/example_gqa_decode_varlen_logits.py": "it reads elements of S_shared past "
+    "the end of a sequence, which nothing wrote",
+    "flash_decoding/test_example_flash_decoding.py": "example_gqa_decode_varlen_logits.py reads "
+    "elements of S_shared past the end of a sequence, which nothing wrote",
     "gemm_fp8/example_tilelang_gemm_amd_fp8_preshuffle.py": "writes MFMAs itself, with a part of "
     "TileLang's own lowering to AMD's GPUs",
     "gemm_int4/example_tilelang_gemm_int4.py": "elements of 4 bits in memory are not supported",
