@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.ir.interfaces import constant_integer
 from tilewright.dialects.arith import AddiOp, ConstantOp, SubiOp
 from tilewright.dialects.tensix import buffers, noc
 from tilewright.dialects.tensix.arguments import ArgOp
 from tilewright.dialects.tensix.program import KernelOp
+from tilewright.ir.interfaces import constant_integer
 
 PROTOCOL = (
     buffers.CBReserveOp,
