@@ -625,7 +625,7 @@ EXPLAIN = Command(
         Option("list", help="list all codes with their titles"),
         replace(JSON, help="print JSON: an object for each code"),
     ),
-    ("6101", "--list"),
+    ("tw6101", "--list"),
     "0, or 2 if there is no such code.",
     takes_files=False,
 )

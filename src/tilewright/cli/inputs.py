@@ -34,12 +34,13 @@ from tilewright.dialects.functions import FunctionOp
 from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import KernelOp
 from tilewright.dialects.tt.functions import FuncOp as TritonFuncOp
+from tilewright.ir.codes.shared import TARGET_NEEDS_TILES
 from tilewright.ir.diagnostics import CompileError, Diagnostic, DiagnosticEngine
 from tilewright.ir.passes import closest
 from tilewright.ir.text import parse_source
 from tilewright.ir.traversal import walk
 from tilewright.ir.verify import verify
-from tilewright.passes.tile.raise_to_tile import TARGET_NEEDS_TILES, NotRaised, raise_module
+from tilewright.passes.tile.raise_to_tile import NotRaised, raise_module
 
 if TYPE_CHECKING:
     from tilewright.runtime.pointer.compiled import CompiledKernel

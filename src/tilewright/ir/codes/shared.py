@@ -27,6 +27,9 @@ RESULT_DEPENDS_ON_SCHEDULE = "TW6123"
 NO_SUCH_INSTRUCTION = "TW6211"
 """The target has no instruction for this op, or none for these operands."""
 
+TARGET_NEEDS_TILES = "TW8030"
+"""The error above the reasons why a kernel is not raised, where the target needs tiles."""
+
 NUMPY_CODE_FAILED = "TW9061"
 """Generated NumPy code raised an exception of its own."""
 

@@ -38,9 +38,6 @@ from tilewright.passes.raising.function import GRID, raise_function
 from tilewright.passes.raising.prepare import prepare
 from tilewright.passes.raising.wide_multiplications import share_wide_multiplications
 
-TARGET_NEEDS_TILES = "TW8030"
-"""The error above the reasons, where a target takes tiles only."""
-
 DIVISIBILITY = "tt.divisibility"
 TMA_BYTES = 16
 BYTE = 8

@@ -37,6 +37,7 @@ from tilewright.dialects.tt import FuncOp as TritonFuncOp
 from tilewright.dialects.ttg import AsyncCopyGlobalToLocalOp
 from tilewright.dialects.ttng import AsyncTMACopyGlobalToLocalOp, AsyncTMACopyLocalToGlobalOp
 from tilewright.frontend.callers import located
+from tilewright.ir.codes.shared import TARGET_NEEDS_TILES
 from tilewright.ir.diagnostics import CompileError, DiagnosticEngine
 from tilewright.ir.hints import name_hint_of
 from tilewright.ir.rewrite import Rewriter
@@ -45,7 +46,6 @@ from tilewright.language.T.prim_func import PrimFunc
 from tilewright.memory.multiprocessors import MULTIPROCESSORS, RESERVED_SMEM_BYTES
 from tilewright.passes.tile.check_barriers import check_launch
 from tilewright.passes.tile.raise_to_tile import (
-    TARGET_NEEDS_TILES,
     TMA_BYTES,
     NotRaised,
     RaisedKernel,
