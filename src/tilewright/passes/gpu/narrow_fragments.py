@@ -125,9 +125,11 @@ def _is_fill(op: CopyOp) -> bool:
 
 
 def _is_shorter(op: CopyOp) -> bool:
-    """Whether a copy converts to a type of fewer bits."""
+    """Whether a copy converts to a type of fewer bits, in memory that all threads see."""
     source, target = element_type_of(op.src.type), element_type_of(op.dst.type)
-    return isinstance(target, AnyFloat) and bit_width(target) < bit_width(source)
+    space = space_of(op.dst.type)
+    is_seen = space is Space.GLOBAL or (space is not None and space.is_shared)
+    return is_seen and isinstance(target, AnyFloat) and bit_width(target) < bit_width(source)
 
 
 def _width(columns: int, stores: Sequence[CopyOp]) -> int | None:
