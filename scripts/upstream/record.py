@@ -22,7 +22,10 @@ from scripts.upstream.result import ROOT, SuiteResult
 Entry = dict[str, Any]
 Record = dict[str, Entry]
 
-COLUMNS = ("runs", "traced", "refused", "faults", "package absent", "not judged", "time")
+COLUMNS = (
+    *("runs", "traced", "reported", "refused", "faults"),
+    *("package absent", "not judged", "time"),
+)
 _COLUMN_OF: Mapping[str, str] = {
     "passed": "runs",
     "ran": "runs",
@@ -30,7 +33,7 @@ _COLUMN_OF: Mapping[str, str] = {
     "traced": "traced",
     "imported": "traced",
     "refused": "refused",
-    "reported": "refused",
+    "reported": "reported",
     "failed": "faults",
     "fault": "faults",
     "wrong": "faults",
@@ -60,7 +63,10 @@ def entry(
     is_complete: bool = True,
     ours: str | None = None,
 ) -> Entry:
-    """What a run of a suite found; `ours` is the commit that ran it, without it the present one."""
+    """What a run of a suite found.
+
+    `ours` names the commit that ran it, or several; without it, it is the present one.
+    """
     return {
         "project": project,
         "commit": commit_of(result.checkout),
@@ -122,7 +128,7 @@ def table(record: Record) -> str:
     for name, found in sorted(record.items()):
         counts = columns(name, found)
         commit = f"{found['project']} {found['commit'][:10]}"
-        ours = found.get("ours", "")[:10]
+        ours = ", ".join(each[:10] for each in found.get("ours", "").split(", "))
         lines.append(_row(name, commit, ours, sum(counts.values()), *counts.values()))
     return "\n".join(lines)
 
@@ -147,8 +153,10 @@ python -m scripts.upstream_suites --triton DIR --tlx DIR --tilelang DIR --write-
 | run at | the commit of Tilewright |
 | runs | to its end, and its own checks accept the results |
 | traced | its kernels are accepted and compiled for their GPU, without being run to the end |
-| refused | a diagnostic, a name that is not offered, a check that stopped the kernel, or another \
-difference whose reason is listed below |
+| reported | a check found a fault of the file itself: a data race, an access out of bounds, a \
+read of memory that nothing wrote |
+| refused | a diagnostic, a name that is not offered, or another difference whose reason is listed \
+below |
 | faults | a wrong number, or an exception that is no diagnostic |
 | package absent | it imports what is not installed |
 | not judged | its own condition or error, or it compares with the project's own texts |

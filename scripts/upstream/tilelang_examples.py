@@ -11,7 +11,9 @@ instead of run (results are then arbitrary, so what the file itself finds wrong 
     ran             the file came to its end, and its own checks accept the results
     traced          every kernel that it reached was traced to IR and compiled for its chip
     package absent  it needs a package that is not installed, or a GPU library
-    refused         a diagnostic: its code and sentence follow
+    reported        a check found a fault of the file: a race, an access out of bounds, a read of
+                    memory that nothing wrote; its code and sentence follow
+    refused         another diagnostic
     fault           an exception of ours that is no diagnostic, a TW90 code, a wrong number
     file            an error of the file itself: an exception that has nothing to do with kernels
     time            nothing was compiled within the limit
@@ -59,6 +61,8 @@ _ALL_SKIPPED = 5
 _ONLY_ON_GPUS = "TW6001"
 """The code of what a kernel contains that only a GPU executes: it is compiled instead."""
 _ACCEPTED = ("ran", "traced")
+_FINDING = re.compile(r"TW(61|304|408)")
+"""Codes of what checks find in a file: at run time, of memory and between threads."""
 _OTHERS = ("tilelang", "tvm", "triton")
 """Packages that compat replaces: a part of them that is missing is a refusal."""
 
@@ -71,13 +75,29 @@ KNOWN: Mapping[str, str] = {
     "without T.ws",
     "bitnet-1.58b/kernel_benchmark/tilelang_bitnet_158_int8xint2_prefill.py": "writes MMAs of "
     "4-bit integers itself, with a part of TileLang's own lowering",
+    "deepseek_mla/example_mla_decode_ws.py": "its second warp group reads sum_exp_shared with "
+    "no barrier after the first one's write: a data race",
     "deepseek_v32/sparse_mla_fwd_pipelined.py": "its second warp group reads sum_exp_shared with "
     "no barrier after the first one's write: a data race",
+    "deepseek_v4/act_quant.py": "numbers are not converted to 4 bits; its kernels of 8 bits agree",
+    "deepseek_v4/test_*": "numbers are not converted to 4 bits",
     "deepseek_v4/fp8_fp4_gemm_1d1d_sm100.py": "T.tma_copy that expands elements of 4 bits",
+    "dsa_sparse_finetune/indexer_bwd.py": "it adds to dIndexK, an output that nothing has set to "
+    "zero",
+    "flash_decoding/example_gqa_decode_varlen_logits.py": "it reads the part of S_shared past "
+    "the end of a sequence's blocks, which nothing wrote",
+    "flash_decoding/test_example_flash_decoding.py": "the same file, as a test: it reads the part "
+    "of S_shared past the end of a sequence's blocks",
     "gemm_fp8/example_tilelang_gemm_amd_fp8_preshuffle.py": "writes MFMAs itself, with a part of "
     "TileLang's own lowering to AMD's GPUs",
     "gemm_int4/example_tilelang_gemm_int4.py": "elements of 4 bits in memory are not supported",
+    "gemm_sp/*.py": "its compressor reads and writes element 2 of nz_idx, an array of each thread "
+    "with 2 elements",
     "gemm_sm120/sm120_nvfp4_blockscaled_gemm.py": "T.mma_gemm_blockscaled: block scales of sm_120",
+    "attention_sink/test_example_attention_sink.py": "it writes 64 elements of sinks, which has "
+    "one for each head",
+    "grouped_gemm/test_example_grouped_gemm.py": "tensors of pointers are not supported: the size "
+    "of what they point to is unknown",
     "grouped_gemm/example_grouped_gemm_fwd_ptr.py": "tensors of pointers are not supported: "
     "the size of what they point to is unknown",
     "minference/example_vertical_slash_sparse_attn.py": "it compiles a CUDA extension of torch",
@@ -106,6 +126,11 @@ class Ending:
     seconds: float = 0.0
 
 
+def known(file: str) -> str:
+    """Why a file is refused, where that is listed; empty where it is not."""
+    return next((reason for pattern, reason in KNOWN.items() if fnmatch(file, pattern)), "")
+
+
 def run(
     checkout: Path,
     *,
@@ -125,7 +150,7 @@ def summary(checkout: Path, found: Sequence[Ending]) -> SuiteResult:
         group = each.file.rpartition("/")[0] or "."
         counts.setdefault(group, Counter())[each.ending] += 1
     reasons = Counter(
-        f"{e.ending}: {KNOWN.get(e.file) or e.reason}" for e in found if e.ending not in _ACCEPTED
+        f"{e.ending}: {known(e.file) or e.reason}" for e in found if e.ending not in _ACCEPTED
     )
     return SuiteResult(SUITE, checkout, tuple(sorted(counts.items())), reasons)
 
@@ -255,7 +280,9 @@ def perform(path: Path, record: Path, limit: float, *, compiling: bool) -> None:
         traceback.print_exc()
         ending, reason = _classify(error, path)
     signal.alarm(0)
-    is_judged = ending == "refused" or (ending == "fault" and not _is_about_results(reason))
+    is_judged = ending in ("refused", "reported") or (
+        ending == "fault" and not _is_about_results(reason)
+    )
     if compiling and seen and not is_judged:
         ending = "traced"
     elif compiling and reason.startswith("AssertionError"):
@@ -266,7 +293,7 @@ def perform(path: Path, record: Path, limit: float, *, compiling: bool) -> None:
     os._exit(0)  # threads of a file that did not end
 
 
-_GRAVITY = ("fault", "refused", "file", "time", "package absent")
+_GRAVITY = ("fault", "refused", "reported", "file", "time", "package absent")
 """Which of several failures of a file of tests counts."""
 
 
@@ -389,7 +416,8 @@ def _classify(error: BaseException, path: Path) -> tuple[str, str]:
     kind = type(error).__name__
     code = re.search(r"error\[(TW\d+)\]", text)
     if code is not None:
-        ending = "fault" if code[1].startswith("TW90") else "refused"
+        ending = "reported" if _FINDING.match(code[1]) else "refused"
+        ending = "fault" if code[1].startswith("TW90") else ending
         return ending, f"{code[1]}: {text.partition(code[0])[2][:160].strip(': ')}"
     if kind == "FrontendError":
         return "refused", f"{getattr(error, 'code', '')}: {text[:160]}"
@@ -432,7 +460,7 @@ def _absent_package(name: str | None, path: Path) -> str | None:
 
 
 def _case(ended: Ending) -> Mapping[str, Any]:
-    return {**asdict(ended), "known": KNOWN.get(ended.file, "")}
+    return {**asdict(ended), "known": known(ended.file)}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

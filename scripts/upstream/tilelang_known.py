@@ -70,7 +70,6 @@ KNOWN: Mapping[str, str] = {
     "supported",
     "issue/test_tilelang_issue_2292.py": "elements of 4 bits in memory are not supported",
     "issue/test_tilelang_issue_2537.py": "TileLang refuses these tiles; here they are compiled",
-    "issue/test_tilelang_issue_2628.py": "reductions over threads by multiplication",
     "language/test_tilelang_language_cast_rounding.py": "stochastic rounding is an instruction of "
     "sm_100a",
     "language/test_tilelang_language_float4_e2m1_unpacked_dtype.py": "elements of 4 bits in memory "

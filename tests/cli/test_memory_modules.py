@@ -262,13 +262,13 @@ def test_the_input_is_not_overwritten(show):
 def test_a_picture_that_cannot_be_written_leaves_the_old_one(show, monkeypatch):
     Path("picture").write_text("old")
 
-    def full(self: Path, text: str, **_: str) -> int:
+    def full(self: Path, data: bytes) -> int:
         self.touch()
         raise OSError(28, "No space left on device")
 
     text = module(f"%a = ttg.local_alloc : () -> {TILE}")
     Path("kernel.mlir").write_text(text)
-    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr(Path, "write_bytes", full)
     assert memory.run(["kernel.mlir", "-o", "picture"], "tilewright memory") == 2
     assert Path("picture").read_text() == "old"
     assert sorted(path.name for path in Path().iterdir()) == ["kernel.mlir", "picture"]

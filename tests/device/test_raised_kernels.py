@@ -11,6 +11,10 @@ from xdsl.ir import BlockArgument
 torch = pytest.importorskip("torch")
 
 import tilewright as tw  # noqa: E402
+from benchmarks.h200 import tutorial_cases  # noqa: E402
+from benchmarks.h200.peers import our_kernels  # noqa: E402
+from benchmarks.h200.raised_cases import TUTORIALS  # noqa: E402
+from benchmarks.raised import TorchArrays  # noqa: E402
 from tests.device.test_tile_kernels import assert_same, on_gpu, poisoned  # noqa: E402
 from tests.examples.tl_examples import NAMES, load  # noqa: E402
 from tests.runtime.pointer.test_raised import add  # noqa: E402
@@ -22,7 +26,7 @@ from tilewright.runtime.pointer.raised_arguments import flat_names  # noqa: E402
 pytestmark = pytest.mark.device
 
 EXAMPLES = tuple(name for name in NAMES if name != "grouped_gemm")
-"""All examples that are raised."""
+"""All examples but the one that finds arrays by their addresses, which are those of the host."""
 Recorded = tuple[CompiledKernel, tuple[int, int, int], list[Any], list[Any]]
 
 
@@ -119,3 +123,29 @@ def test_auto_takes_what_the_tuner_measured(
     targets = [each.all_kwargs().get("target") for each in found[0][1]]
     assert sorted(map(str, targets)) == ["None", "None", "cuda", "cuda"]
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "problems"),
+    [
+        ("grouped_kernel", ((256, 384, 192), (128, 128, 64), (512, 128, 320))),
+        ("grouped_descriptors_kernel", ((256, 384, 192), (128, 128, 64), (512, 128, 320))),
+        ("grouped_descriptors_kernel", ((200, 72, 136), (1, 8, 8), (129, 264, 64))),
+    ],
+)
+def test_grouped_gemm(
+    name: str, problems: tuple[tuple[int, int, int], ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The addresses of the matrices are in memory of the GPU."""
+    monkeypatch.setattr(tutorial_cases, "_PROBLEMS", problems)
+    arrays = TorchArrays()
+    call = tutorial_cases._grouped(name)(our_kernels(TUTORIALS), arrays)
+    arrays.poison()
+    (launch,) = call.launches
+    launch.kernel[launch.grid](*launch.arguments, **launch.options, target="cuda")
+    torch.cuda.synchronize()
+    count = len(problems)
+    for index, actual in enumerate(call.outputs):
+        a, b = (each.float() for each in call.reached[index::count])
+        expected = a @ (b.T if name == "grouped_descriptors_kernel" else b)
+        torch.testing.assert_close(actual.float(), expected, rtol=2e-3, atol=2e-2)

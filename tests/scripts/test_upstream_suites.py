@@ -75,7 +75,7 @@ def test_a_page() -> None:
     text = record.document(
         {"a suite": _entry({"f.py": {"ran": 2, "fault": 1}}, **{"fault: a<b": 1})}
     )
-    assert "| a suite | Triton unknown | c0ffeec0ff | 3 | 2 | 0 | 0 | 1 | 0 | 0 | 0 |" in text
+    assert "| a suite | Triton unknown | c0ffeec0ff | 3 | 2 | 0 | 0 | 0 | 1 | 0 | 0 | 0 |" in text
     assert "| `f.py` | 1 | 2 |" in text
     assert r"| 1 | fault: a\<b |" in text
 

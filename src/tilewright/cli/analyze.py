@@ -26,6 +26,7 @@ from tilewright.cli.command_line import (
 )
 from tilewright.cli.commands import ANALYZE
 from tilewright.cli.outputs import printable, write_output
+from tilewright.cli.working import working_on
 from tilewright.compat.script import INTERRUPTED
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.report import address_html, address_json, address_text
@@ -64,7 +65,7 @@ def _analyse(options: Options, checks: Sequence[Check], program: str) -> int:
         for remark in script.remarks:
             sys.stderr.write(f"{program}: {remark}\n")
         if script.code == INTERRUPTED:
-            raise KeyboardInterrupt
+            return INTERRUPTED
         if script.code:
             sys.stderr.write(f"{program}: the script ended with exit code {script.code}\n")
             code = WRONG_KERNEL
@@ -72,7 +73,9 @@ def _analyse(options: Options, checks: Sequence[Check], program: str) -> int:
             raise UsageError("no kernel was launched, so there is nothing to analyse")
     else:
         inputs = tuple(read_text(options, engine))
-    documents = [_document(each, options, checks, program) for each in inputs]
+    documents = [
+        _document(each, options, checks, program) for each in working_on(inputs, "analysing")
+    ]
     show_diagnostics(engine.diagnostics, engine)
     if documents:
         text = _RENDERERS[options.format](documents, verbose="verbose" in options.switches)

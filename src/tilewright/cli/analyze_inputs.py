@@ -24,6 +24,7 @@ from tilewright.analysis.pid_address import (
 )
 from tilewright.cli.analyze_options import Options
 from tilewright.cli.command_line import UsageError, require_file
+from tilewright.cli.interrupts import show_interrupt
 from tilewright.cli.script_errors import (
     missing_package,
     script_line,
@@ -73,6 +74,11 @@ class Input:
     aliases: Aliases = field(default_factory=Aliases)
     tile: TileKernel | None = None
     """The kernel itself, if it is one of the tile language."""
+
+    @property
+    def name(self) -> str:
+        """What is analysed, while it is."""
+        return self.launch or self.function or "the kernel"
 
     def title(self, report: AddressReport) -> str:
         """The launch; that of a `T` kernel has the grid which the function computes."""
@@ -292,7 +298,7 @@ def run_script(options: Options) -> ScriptRun:
     missing: list[str] = []
     target = options.values.get("target")
     with _listening(launches, target), redirect_stdout(sys.stderr):
-        code = exit_code(lambda: _guarded(options, missing))
+        code = exit_code(lambda: _guarded(options, missing), show_interrupt)
     if missing:
         raise UsageError(missing[0])
     inputs = [each for each in launches.found if options.function in (None, each.function)]

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from tilewright.cli.commands import COMMANDS, OPT
 from tilewright.cli.options import Command
+from tilewright.cli.working import clear_line
 from tilewright.ir.diagnostics import (
     CompileError,
     Diagnostic,
@@ -206,12 +207,14 @@ def ended(command: Command, arguments: Sequence[str], program: str, run: Callabl
         return run()
     except UsageError as error:
         sys.stdout.flush()
+        clear_line()
         sys.stderr.write(f"{program}: {error}\n")
         return WRONG_INPUT
     except Ended as error:
         return error.code
     except CompileError as error:
         sys.stdout.flush()
+        clear_line()
         show_diagnostics(error.diagnostics, DiagnosticEngine())
         return WRONG_KERNEL
 

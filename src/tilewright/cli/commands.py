@@ -471,12 +471,12 @@ MEMORY = Command(
         replace(COMPAT, is_after_script=True),
     ),
     (
-        "examples/tlx/hopper_attention_ws.py",
+        "examples/tlx/hopper_gemm_persistent.py",
         "examples/storage_alias/hopper_gemm_ring.mlir",
         "examples/tile/gemm.py --target cuda:sm_90a --format html -o gemm.html",
     ),
     "0; 1 if a region cannot be planned or the memory is exceeded; 2 if the command line or the "
-    "file is wrong; 3 if a kernel has no map, with the reason; 130 after Ctrl-C.",
+    "file is wrong; 130 after Ctrl-C.",
 )
 
 LAYOUT = Command(

@@ -28,6 +28,8 @@ from tilewright.cli.gpu_programs import (
     write_ir,
     writing,
 )
+from tilewright.cli.outputs import write_whole
+from tilewright.cli.working import working_on
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.text import print_module
 from tilewright.passes.amd.pipeline import AmdPipeline
@@ -101,7 +103,8 @@ def compile_file(
     `CompileError` describes what is wrong with a kernel.
     """
     sources = sources_of(line, target, program, HipSettings)
-    return [_compiled(each, stage) for each in sources.found], sources
+    found = working_on(sources.found, "compiling")
+    return [_compiled(each, stage) for each in found], sources
 
 
 def _compiled(source: Source, stage: str | None) -> Compiled:
@@ -163,15 +166,15 @@ def write_files(directory: Path, done: Sequence[Compiled]) -> None:
             write_ir(directory, f"{compiled.name}{suffix}", texts)
             for name, source in compiled.sources.items():
                 path = directory / f"{name}{suffix}.hip"
-                path.write_text(source, encoding="utf-8")
+                write_whole(path, source)
             if compiled.program is None:
                 continue
             for name, kernel in compiled.program.kernels.items():
                 path = directory / f"{name}{suffix}.hsaco"
-                path.write_bytes(kernel.code_object)
+                write_whole(path, kernel.code_object)
                 if kernel.isa:
-                    path.with_suffix(".s").write_text(kernel.isa, encoding="utf-8")
-                path.with_suffix(".json").write_text(compiled.described.text(name))
+                    write_whole(path.with_suffix(".s"), kernel.isa)
+                write_whole(path.with_suffix(".json"), compiled.described.text(name))
 
 
 def json_text(done: Sequence[Compiled]) -> str:

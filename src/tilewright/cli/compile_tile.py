@@ -28,6 +28,8 @@ from tilewright.cli.gpu_programs import (
     write_ir,
     writing,
 )
+from tilewright.cli.outputs import write_whole
+from tilewright.cli.working import working_on
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.text import print_module
 from tilewright.passes.gpu.pipeline import GpuPipeline
@@ -72,7 +74,7 @@ class _TimedPipeline(TimedPipeline, GpuPipeline):
 def compile_file(line: CommandLine, target: str, program: str) -> tuple[list[Compiled], Sources]:
     """Compile what a file holds or calls; `CompileError` describes what is wrong with a kernel."""
     sources = sources_of(line, target, program, Settings)
-    return [_compiled(each) for each in sources.found], sources
+    return [_compiled(each) for each in working_on(sources.found, "compiling")], sources
 
 
 def _compiled(source: Source) -> Compiled:
@@ -138,10 +140,10 @@ def write_files(directory: Path, done: Sequence[Compiled]) -> None:
             write_ir(directory, f"{compiled.name}{suffix}", texts)
             for name, kernel in compiled.program.kernels.items():
                 path = directory / f"{name}{suffix}.cu"
-                path.write_text(kernel.source, encoding="utf-8")
-                path.with_suffix(".ptx").write_text(_kernel_text(compiled, name, "ptx"))
-                path.with_suffix(".cubin").write_bytes(kernel.cubin)
-                path.with_suffix(".json").write_text(compiled.described.text(name))
+                write_whole(path, kernel.source)
+                write_whole(path.with_suffix(".ptx"), _kernel_text(compiled, name, "ptx"))
+                write_whole(path.with_suffix(".cubin"), kernel.cubin)
+                write_whole(path.with_suffix(".json"), compiled.described.text(name))
 
 
 def json_text(done: Sequence[Compiled]) -> str:

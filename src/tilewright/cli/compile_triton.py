@@ -25,6 +25,7 @@ from tilewright.cli.command_line import (
     three,
 )
 from tilewright.cli.inputs import Level, read_ir
+from tilewright.cli.outputs import write_whole
 from tilewright.cli.storage_warnings import storage_warnings
 from tilewright.cli.tables import aligned
 from tilewright.cli.targets import TRITON_OF_TEXT
@@ -198,8 +199,8 @@ def _write(directory: Path, name: str, artefact: Artefact) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         for stage, content in artefact.asm.items():
             path = directory / f"{name}.{stage}"
-            path.write_bytes(content.encode() if isinstance(content, str) else content)
-        (directory / f"{name}.json").write_text(artefact.metadata.to_json() + "\n")
+            write_whole(path, content)
+        write_whole(directory / f"{name}.json", artefact.metadata.to_json() + "\n")
     except OSError as error:
         raise UsageError(f"cannot write to '{directory}': {error.strerror}") from None
 

@@ -27,6 +27,7 @@ from tilewright.cli.command_line import (
     three,
     wants_colour,
 )
+from tilewright.cli.interrupts import show_interrupt
 from tilewright.cli.json_text import described_diagnostic, write_json
 from tilewright.cli.launches import CHECKS, LaunchLog, counted, logged, warning_about_storage
 from tilewright.cli.options import Command
@@ -42,7 +43,7 @@ from tilewright.cli.script_errors import (
 from tilewright.cli.tenstorrent import TenstorrentRuns, is_after_script, tenstorrent_target
 from tilewright.cli.thread_target import summary, thread_target
 from tilewright.compat import install
-from tilewright.compat.script import exit_code, run_file, show
+from tilewright.compat.script import INTERRUPTED, exit_code, run_file, show
 from tilewright.ir.diagnostics import (
     CompileError,
     Diagnostic,
@@ -145,6 +146,8 @@ def _execute(line: CommandLine, program: str, *, checking: bool, part: Part | No
         redirect_stdout(sys.stderr) if line.is_json and line.is_script else nullcontext(),
     ):
         code = _run_script(line, log) if line.is_script else _run_text(line, log)
+    if code == INTERRUPTED:
+        return code
     _require_kernel(line, log, code)
     _report(runs, code, program)
     has_failed = bool(code) or log.fault is not None
@@ -310,7 +313,7 @@ def _run_script(line: CommandLine, log: LaunchLog) -> int:
     if line.is_compat:
         install()
     missing: list[str] = []
-    code = exit_code(lambda: _guarded_script(line, missing, log))
+    code = exit_code(lambda: _guarded_script(line, missing, log), show_interrupt)
     if missing:
         raise UsageError(missing[0])
     return code

@@ -25,7 +25,9 @@ from tilewright.cli.command_line import (
     show_diagnostics,
 )
 from tilewright.cli.inputs import IrText, Level, NoTiles, launched, on_tiles, read_ir, text_on_tiles
+from tilewright.cli.outputs import write_whole
 from tilewright.cli.storage_warnings import storage_warnings
+from tilewright.cli.working import working_on
 from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine
 from tilewright.ir.opt import SPLIT_MARKER
 from tilewright.ir.passes import Pass
@@ -111,7 +113,7 @@ def sources_of(
     found: dict[tuple[str, Any], Source] = {}
     refused: dict[str, NoTiles] = {}
     warnings: dict[Diagnostic, None] = {}
-    for each in launched(line, program, done=done, target=target):
+    for each in working_on(launched(line, program, done=done, target=target), "raising"):
         start = perf_counter()
         kernel = on_tiles(each, target)
         if isinstance(kernel, NoTiles):
@@ -196,7 +198,7 @@ def writing(directory: Path) -> Generator[None]:
 def write_ir(directory: Path, name: str, texts: Mapping[str, str]) -> None:
     """The stages of a function that are IR."""
     for stage in IR_STAGES:
-        (directory / f"{name}.{stage}.mlir").write_text(texts[stage], encoding="utf-8")
+        write_whole(directory / f"{name}.{stage}.mlir", texts[stage])
 
 
 # -- metadata --------------------------------------------------------------------------------------

@@ -143,8 +143,9 @@ def save(file: str, arrays: dict[str, Array]) -> None:
             np.savez(stream, allow_pickle=False, **arrays)
         draft.replace(file)
     except OSError as error:
-        draft.unlink(missing_ok=True)
         raise ArgumentError(f"cannot write '{file}': {error.strerror}") from None
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _changes(arrays: Sequence[Formal], before: dict[str, Array], after: dict[str, Array]) -> str:

@@ -37,6 +37,7 @@ from tilewright.cli.inputs import (
     text_on_tiles,
 )
 from tilewright.cli.outputs import printable, write_output
+from tilewright.cli.support import NO_LAYOUTS
 from tilewright.cli.targets import GPUS, HIP, kind_of, tile_target
 from tilewright.dialects.tile import KernelOp
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -74,7 +75,7 @@ class _Request:
 
     def __init__(self, arguments: Sequence[str]) -> None:
         line = self.line = parse(LAYOUT, arguments)
-        self.target = tile_target(line, GPUS, what="has no layouts")
+        self.target = tile_target(line, GPUS, what=NO_LAYOUTS.printed)
         positive(line, ("line", "rows", "columns"))
         if {"svg", "html"} <= line.switches:
             raise UsageError("--svg and --html are mutually exclusive")

@@ -11,6 +11,7 @@ from tilewright.cli import compile_hip
 from tilewright.cli.command_line import CommandLine
 from tilewright.cli.gpu_programs import Sources, sources_of
 from tilewright.cli.targets import HIP, kind_of
+from tilewright.cli.working import working_on
 from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.targets.cuda.compile import pipeline_options
 from tilewright.targets.cuda.settings import Settings
@@ -28,7 +29,7 @@ def lowered_calls(
         found, sources = compile_hip.compile_file(line, target, program, "thread")
         return [(each.name, each.module) for each in found], sources
     sources = sources_of(line, target, program, Settings)
-    for each in sources.found:
+    for each in working_on(sources.found, "lowering"):
         GpuPipeline(**pipeline_options(each.settings)).run(each.module, each.engine)
         each.engine.raise_if_errors()
     return [(each.name, each.module) for each in sources.found], sources

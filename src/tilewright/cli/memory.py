@@ -23,7 +23,6 @@ from xdsl.ir import Operation
 
 from tilewright.cli.command_line import (
     DONE,
-    NO_RESULT,
     WRONG_KERNEL,
     CommandLine,
     UsageError,
@@ -36,7 +35,9 @@ from tilewright.cli.commands import MEMORY
 from tilewright.cli.inputs import Launched, launched, read_ir
 from tilewright.cli.memory_merge import merged_maps
 from tilewright.cli.outputs import printable, write_output
-from tilewright.cli.targets import GPUS, TENSTORRENT, checked_name, kind_of
+from tilewright.cli.support import MEMORY_OF_TRITON
+from tilewright.cli.targets import GPUS, TENSTORRENT, TRITON, checked_name, kind_of
+from tilewright.cli.working import working_on
 from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity, locate
 from tilewright.memory import (
     Memory,
@@ -115,6 +116,11 @@ def _read(arguments: Sequence[str]) -> _Request:
         return request
     kind = kind_of(target)
     written = [each for each in _AS_WRITTEN if each in line.values or each in line.switches]
+    if kind == TRITON:
+        raise UsageError(
+            f"--target {target}: {MEMORY_OF_TRITON.printed}: 'tilewright compile {line.name} "
+            f"--target {target} -o DIR', then 'tilewright memory DIR/*.ttgir.final'"
+        )
     if kind == TENSTORRENT:
         if written:
             raise UsageError(f"--{written[0]} applies to GPUs, not to --target {target}")
@@ -175,7 +181,7 @@ def _script_as_written(request: _Request, program: str) -> int:
     found: list[MemoryMap] = []
     engine, without = DiagnosticEngine(), list[str]()
     every = launched(request.line, program, done="traced")
-    for each in every:
+    for each in working_on(every, "planning"):
         module, target = _written(each, request.target)
         maps = _as_written(replace(request, target=target), module, engine)
         if maps == ():
@@ -184,15 +190,14 @@ def _script_as_written(request: _Request, program: str) -> int:
                 "compiler adds: --target cuda:sm_90a"
             )
         name = each.name if len({one.name for one in every}) > 1 else ""
-        found += [replace(one, kernel=one.kernel or name) for one in maps or ()]
-    if found:
+        named = [replace(one, kernel=one.kernel or name) for one in maps or ()]
+        found += [one for one in named if one not in found]  # of other arguments, the same
+    if found or not engine.has_errors:
         _draw(request, found)
     show_diagnostics(list(dict.fromkeys(engine.diagnostics)), engine)
     for text in dict.fromkeys(without):
         sys.stderr.write(f"{program}: {text}\n")
-    if engine.has_errors:
-        return WRONG_KERNEL
-    return DONE if found else NO_RESULT
+    return WRONG_KERNEL if engine.has_errors else DONE
 
 
 def _written(each: Launched, target: Target | None) -> tuple[ModuleOp, Target | None]:

@@ -12,7 +12,7 @@ from tilewright.cli.command_line import CommandLine, UsageError
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 
-def write_whole(path: str | Path, text: str, *, errors: str = "strict") -> None:
+def write_whole(path: str | Path, text: str | bytes, *, errors: str = "strict") -> None:
     """Write `text` to `path`; a full disk or an interrupt does not cost what was there.
 
     The text is written next to the target first. What is no ordinary file (a pipe, a terminal,
@@ -20,12 +20,13 @@ def write_whole(path: str | Path, text: str, *, errors: str = "strict") -> None:
     """
     # A link stays, and what it points to is replaced.
     target = Path(os.path.realpath(path))
+    data = text if isinstance(text, bytes) else text.encode("utf-8", errors)
     if target.exists() and not target.is_file():
-        target.write_text(text, encoding="utf-8", errors=errors)
+        target.write_bytes(data)
         return
     draft = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        draft.write_text(text, encoding="utf-8", errors=errors)
+        draft.write_bytes(data)
         if target.exists():
             draft.chmod(target.stat().st_mode)
         draft.replace(target)

@@ -6,13 +6,20 @@ import io
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import redirect_stdout
+from contextlib import closing, redirect_stdout
+from dataclasses import dataclass
 
 from tilewright.cli.command_line import UsageError
 from tilewright.cli.script_errors import missing_package, script_line, show_error, speaks_for_itself
+from tilewright.cli.working import working_on
 from tilewright.compat.script import run_file, show
 from tilewright.ir.diagnostics import CompileError
 from tilewright.targets.triton.installation import TritonMissing
+
+
+@dataclass(frozen=True)
+class _Script:
+    name: str
 
 
 def run_quietly(
@@ -31,7 +38,9 @@ def run_quietly(
     Before that its traceback is shown as the interpreter shows it, and the program ends; a package
     that is not installed is a `UsageError`. `has_compat`: ``--compat`` would do without it.
     """
-    with redirect_stdout(io.StringIO()), warnings.catch_warnings():
+    running = working_on([_Script(file)], "running")
+    with redirect_stdout(io.StringIO()), warnings.catch_warnings(), closing(running):
+        next(running)
         # Results that were not computed give NumPy much to warn about.
         warnings.simplefilter("ignore", RuntimeWarning)
         warnings.filterwarnings("default", r"warning\[TW", RuntimeWarning)
@@ -42,6 +51,7 @@ def run_quietly(
         except SystemExit:
             pass
         except Exception as error:
+            running.close()
             missing = missing_package(error, has_compat=has_compat)
             if missing is not None and not found():
                 # The target is that of the command line; an import has a line of its own.

@@ -26,7 +26,11 @@ def guarded(program: Callable[[], int]) -> int:
         code = program()
         sys.stdout.flush()
         return code
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
+        # Only now: what it looks at is loaded.
+        from tilewright.cli.interrupts import show_interrupt
+
+        show_interrupt(error)
         return INTERRUPTED
     except BrokenPipeError:
         _abandon_output()

@@ -15,7 +15,8 @@ from typing import Any
 from tilewright.analysis.pid_address import AnalysisError
 from tilewright.analysis.pid_address.checks import ALL_CHECKS, Settings, run_checks
 from tilewright.cli.analyze_inputs import Launches, listening_to_tl
-from tilewright.cli.command_line import UsageError, require_file
+from tilewright.cli.command_line import Ended, UsageError, require_file
+from tilewright.cli.interrupts import show_interrupt
 from tilewright.cli.launches import CHECKS, LaunchLog, counted, logged
 from tilewright.cli.script_errors import (
     diagnostics_of,
@@ -25,7 +26,7 @@ from tilewright.cli.script_errors import (
     speaks_for_itself,
 )
 from tilewright.compat import install
-from tilewright.compat.script import exit_code, run_file
+from tilewright.compat.script import INTERRUPTED, exit_code, run_file
 from tilewright.ir.diagnostics import Diagnostic
 from tilewright.report.address_document import Document as AddressDocument
 from tilewright.report.studio.document import Finding, Message, SharedBytes, Sources, Trial, Tuning
@@ -88,11 +89,15 @@ def checked_run(
     missing: list[str] = []
 
     def run_script(run: CheckedRun) -> int:
-        return exit_code(lambda: _guarded(file, arguments, run, missing, has_compat=has_compat))
+        return exit_code(
+            lambda: _guarded(file, arguments, run, missing, has_compat=has_compat), show_interrupt
+        )
 
     run = checked_call(run_script, schedules=schedules, target=target)
     if missing:
         raise UsageError(missing[0])
+    if run.code == INTERRUPTED:
+        raise Ended(INTERRUPTED)
     return run
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import warnings
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import asdict
@@ -28,6 +29,7 @@ from tilewright.cli.command_line import (
     require_file,
 )
 from tilewright.cli.commands import TUNE
+from tilewright.cli.interrupts import show_interrupt
 from tilewright.cli.json_text import write_json
 from tilewright.cli.launches import LaunchLog, logged
 from tilewright.cli.outputs import write_whole
@@ -38,7 +40,8 @@ from tilewright.cli.script_errors import (
     show_error,
     speaks_for_itself,
 )
-from tilewright.cli.targets import checked_name
+from tilewright.cli.support import ONE_CONFIGURATION, TUNED_WHERE_THEY_RUN
+from tilewright.cli.targets import TILES, checked_name, kind_of
 from tilewright.compat import install
 from tilewright.compat.script import INTERRUPTED, exit_code, run_file
 from tilewright.runtime.autotune import timed_elsewhere
@@ -74,8 +77,8 @@ def run(arguments: Sequence[str], program: str) -> int:
 def _tune(line: CommandLine, program: str) -> int:
     if not line.is_script:
         sys.stderr.write(
-            f"{program}: {line.name} is IR text, which is one configuration: tune takes the script "
-            "that launches the kernel\n"
+            f"{program}: {line.name} {ONE_CONFIGURATION.printed}: tune takes the script that "
+            "launches the kernel\n"
         )
         return NO_RESULT
     require_file(line.file)
@@ -88,12 +91,12 @@ def _tune(line: CommandLine, program: str) -> int:
             found.append(tuned)
 
     with _searching(line, log), tuning_observed_by(note), redirect_stdout(sys.stderr):
-        code = exit_code(lambda: _guarded(line))
-    if code == INTERRUPTED:
-        raise KeyboardInterrupt
+        code = exit_code(lambda: _guarded(line), show_interrupt)
     _show(line, found)
     if table is not None and found:
         _write(line, table.with_rows(each.row for each in found), program)
+    if code == INTERRUPTED:
+        return code  # what was tuned until then is stored
     if code:
         sys.stderr.write(f"{program}: the script ended with exit code {code}\n")
         return WRONG_KERNEL
@@ -128,6 +131,11 @@ def _searching(line: CommandLine, log: LaunchLog) -> Generator[None]:
     target = line.values.get("target")
     with ExitStack() as stack:
         if target is not None:
+            if kind_of(target) not in TILES:
+                raise UsageError(
+                    f"--target {target}: {TUNED_WHERE_THEY_RUN.printed}: leave it out for the GPU "
+                    "of their arrays"
+                )
             name = checked_name(target)
             stack.enter_context(targeting(name))
             stack.enter_context(running(target=name))
@@ -136,6 +144,9 @@ def _searching(line: CommandLine, log: LaunchLog) -> Generator[None]:
             stack.enter_context(_timing_elsewhere(line))
         stack.enter_context(tuning_table(None))  # one in the environment would have the results
         stack.enter_context(logged(log))
+        stack.enter_context(warnings.catch_warnings())
+        # The title of what was tried has the hardware.
+        warnings.filterwarnings("ignore", ".* timed on target numpy on the CPU")
         os.environ[_SETTING] = _FRESH if "fresh" in line.switches else _TIMED
         try:
             yield

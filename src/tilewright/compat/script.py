@@ -65,13 +65,20 @@ def _begin_path(directory: Path) -> None:
         sys.path[:1] = [str(directory)]
 
 
-def exit_code(program: Callable[[], object]) -> int:
-    """Run `program` and return how it ended; an exception is shown as the interpreter shows it."""
+def exit_code(
+    program: Callable[[], object], interrupted: Callable[[BaseException], None] | None = None
+) -> int:
+    """Run `program` and return how it ended; an exception is shown as the interpreter shows it.
+
+    `interrupted` shows where Ctrl-C came.
+    """
     try:
         program()
     except SystemExit as stop:
         return _code_of(stop)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
+        if interrupted is not None:
+            interrupted(error)
         return INTERRUPTED
     except BaseException as error:
         show(error)

@@ -147,7 +147,8 @@ class _Mapping:
         tensors = list(self.tensors((*args, *kwargs.values())))
         types = {tensor.dtype for tensor in tensors}
         is_half = types in ({self._torch.float16}, {self._torch.bfloat16})
-        if not is_half or "out" in kwargs or not any(map(self.is_marked, tensors)):
+        is_typed = "out" in kwargs or "dtype" in kwargs
+        if not is_half or is_typed or not any(map(self.is_marked, tensors)):
             return self._same(func, args, kwargs)
 
         wide = {name: self._widened(value) for name, value in kwargs.items()}
@@ -317,9 +318,9 @@ def _divisions(torch: Any) -> Iterator[Function]:
 
 
 def _accumulating(torch: Any) -> tuple[Function, ...]:
-    """Functions that sum, and whose results have the type of their tensors."""
+    """Functions that sum or multiply up, and whose results have the type of their tensors."""
     tensor = torch.Tensor
-    names = ("matmul", "mm", "bmm", "addmm", "baddbmm", "mv", "dot")
+    names = ("matmul", "mm", "bmm", "addmm", "baddbmm", "mv", "dot", "prod")
     return (
         torch.nn.functional.layer_norm,
         torch.nn.functional.linear,

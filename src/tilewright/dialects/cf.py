@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import (
     i1,
     i32,
 )
-from xdsl.ir import Attribute, Block, Dialect, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -38,6 +38,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from tilewright.dialects.arith.constant import integers_in
 from tilewright.dialects.elementwise import Operand, value_of
+from tilewright.dialects.members import dialect_of
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.constraints import instance_of
 from tilewright.ir.interfaces import BranchLike
@@ -323,4 +324,4 @@ def _print_switch(printer: IRPrinter, op: SwitchOp) -> None:
     printer.print_op_attributes(op.attributes)
 
 
-Cf = Dialect("cf", [AssertOp, BranchOp, CondBranchOp, SwitchOp], [])
+Cf = dialect_of("cf", globals())

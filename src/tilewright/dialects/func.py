@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, SymbolRefAttr
-from xdsl.ir import Attribute, BlockArgument, Dialect
+from xdsl.ir import Attribute, BlockArgument
 from xdsl.irdl import (
     irdl_op_definition,
     prop_def,
@@ -29,6 +29,7 @@ from xdsl.traits import (
 
 from tilewright.dialects.elementwise import Operand
 from tilewright.dialects.functions import FunctionBody, FunctionCall, FunctionOp
+from tilewright.dialects.members import dialect_of
 from tilewright.ir.text.assembly import AsmOp
 from tilewright.ir.text.syntax import SYMBOL, AttributeSyntax
 
@@ -96,4 +97,4 @@ class ReturnOp(AsmOp):
         super().__init__(operands=[values])
 
 
-Func = Dialect("func", [CallOp, FuncOp, ReturnOp])
+Func = dialect_of("func", globals())

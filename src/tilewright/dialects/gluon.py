@@ -10,11 +10,12 @@ from __future__ import annotations
 from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Dialect, ParametrizedAttribute
+from xdsl.ir import ParametrizedAttribute
 from xdsl.irdl import irdl_attr_definition, irdl_op_definition, operand_def, result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from tilewright.dialects.members import dialect_of
 from tilewright.dialects.type_utils import encoding_of, shape_of
 from tilewright.ir.constraints import instance_of
 from tilewright.ir.text.assembly import AsmOp
@@ -56,4 +57,4 @@ class SetAutoLayoutOp(AsmOp):
             raise VerifyException("requires the same shape for all operands and results")
 
 
-Gluon = Dialect("gluon", [SetAutoLayoutOp], [AutoEncodingAttr, CoalescedEncodingAttr])
+Gluon = dialect_of("gluon", globals())

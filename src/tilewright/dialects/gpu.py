@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr
 from xdsl.dialects.utils import EnumAttribute
-from xdsl.ir import Attribute, Dialect, Operation, SpacedOpaqueSyntaxAttribute
+from xdsl.ir import Attribute, Operation, SpacedOpaqueSyntaxAttribute
 from xdsl.irdl import (
     irdl_attr_definition,
     irdl_op_definition,
@@ -28,6 +28,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.str_enum import StrEnum
 
+from tilewright.dialects.members import dialect_of
 from tilewright.ir.text.assembly import AsmOp
 from tilewright.ir.text.parser import IRParser
 from tilewright.ir.text.printer import IRPrinter
@@ -267,23 +268,4 @@ class BarrierOp(AsmOp):
         Operation.__init__(self, properties={"scope": _WORKGROUP})
 
 
-Gpu = Dialect(
-    "gpu",
-    [
-        BarrierOp,
-        BlockDimOp,
-        BlockIdOp,
-        ClusterBlockIdOp,
-        ClusterDimBlocksOp,
-        ClusterDimOp,
-        ClusterIdOp,
-        GlobalIdOp,
-        GridDimOp,
-        LaneIdOp,
-        NumSubgroupsOp,
-        SubgroupIdOp,
-        SubgroupSizeOp,
-        ThreadIdOp,
-    ],
-    [AddressSpaceAttr, BarrierScopeAttr, DimensionAttr],
-)
+Gpu = dialect_of("gpu", globals())

@@ -30,7 +30,6 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import (
     Attribute,
-    Dialect,
     Operation,
     ParametrizedAttribute,
     SSAValue,
@@ -52,6 +51,7 @@ from xdsl.traits import MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from tilewright.dialects.elementwise import Operand, is_float, is_signless_integer, value_of
+from tilewright.dialects.members import dialect_of
 from tilewright.ir.constraints import Satisfies
 from tilewright.ir.text.assembly import AsmOp, Directive
 from tilewright.ir.text.elements import ParseState
@@ -464,21 +464,4 @@ class UndefOp(AsmOp):
         Operation.__init__(self, result_types=(type,))
 
 
-Llvm = Dialect(
-    "llvm",
-    [AssumeOp, UndefOp],
-    [
-        LoopAnnotationAttr,
-        LoopDistributeAttr,
-        LoopInterleaveAttr,
-        LoopLICMAttr,
-        LoopPeeledAttr,
-        LoopPipelineAttr,
-        LoopUnrollAndJamAttr,
-        LoopUnrollAttr,
-        LoopUnswitchAttr,
-        LoopVectorizeAttr,
-        PointerType,
-        StructType,
-    ],
-)
+Llvm = dialect_of("llvm", globals())

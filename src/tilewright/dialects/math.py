@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from xdsl.ir import Dialect, Operation
+from xdsl.ir import Operation
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
@@ -27,6 +27,7 @@ from tilewright.dialects.elementwise import (
     check_same_shape,
     value_of,
 )
+from tilewright.dialects.members import dialect_of
 from tilewright.dialects.type_utils import i1_like
 from tilewright.ir.text.assembly import AsmOp, TypeRule
 from tilewright.ir.text.syntax import AttributeSyntax
@@ -443,55 +444,4 @@ class IpowiOp(UniformOp):
         Operation.__init__(self, operands=(lhs, value_of(rhs)), result_types=(lhs.type,))
 
 
-Math = Dialect(
-    "math",
-    [
-        AbsfOp,
-        AbsiOp,
-        AcosOp,
-        AcoshOp,
-        AsinOp,
-        AsinhOp,
-        Atan2Op,
-        AtanOp,
-        AtanhOp,
-        CbrtOp,
-        CeilOp,
-        ClampfOp,
-        CopysignOp,
-        CosOp,
-        CoshOp,
-        CtlzOp,
-        CtpopOp,
-        CttzOp,
-        ErfOp,
-        ErfcOp,
-        Exp2Op,
-        ExpOp,
-        Expm1Op,
-        FloorOp,
-        FmaOp,
-        FpowiOp,
-        IpowiOp,
-        IsfiniteOp,
-        IsinfOp,
-        IsnanOp,
-        IsnormalOp,
-        Log10Op,
-        Log1pOp,
-        Log2Op,
-        LogOp,
-        PowfOp,
-        RoundOp,
-        RoundevenOp,
-        RsqrtOp,
-        SinOp,
-        SincosOp,
-        SinhOp,
-        SqrtOp,
-        TanOp,
-        TanhOp,
-        TruncOp,
-    ],
-    [],
-)
+Math = dialect_of("math", globals())

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from xdsl.dialects.builtin import i32
-from xdsl.ir import Dialect
 from xdsl.irdl import irdl_op_definition, result_def, traits_def
 from xdsl.traits import Pure
 
+from tilewright.dialects.members import dialect_of
 from tilewright.ir.text.assembly import AsmOp
 
 
@@ -26,6 +26,6 @@ class ClusterIdOp(AsmOp):
         super().__init__(result_types=[i32])
 
 
-Nvg = Dialect("nvg", [ClusterIdOp])
+Nvg = dialect_of("nvg", globals())
 
 __all__ = ["ClusterIdOp", "Nvg"]

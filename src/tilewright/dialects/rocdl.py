@@ -13,14 +13,15 @@ from typing import Any, ClassVar
 
 from typing_extensions import override
 from xdsl.dialects.builtin import IntegerAttr, i16
-from xdsl.ir import Attribute, Dialect
+from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, prop_def
 
+from tilewright.dialects.members import dialect_of
 from tilewright.dialects.tt.base import i32_attr, i32_prop
 from tilewright.ir.text.assembly import AsmOp
 from tilewright.ir.text.parser import IRParser
 from tilewright.ir.text.printer import IRPrinter
-from tilewright.ir.text.syntax import INT32, AttributeSyntax, Integer
+from tilewright.ir.text.syntax import AttributeSyntax, Integer
 
 NONE, ALL = "none", "all"
 MASK_BITS = (
@@ -102,11 +103,7 @@ class SchedGroupBarrierOp(AsmOp):
     group_id = i32_prop(name="groupId")
 
     ASM: ClassVar[str] = "$mask `,` $size `,` $groupId attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
-        "mask": MASK,
-        "size": INT32,
-        "groupId": INT32,
-    }
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"mask": MASK}
 
 
 @irdl_op_definition
@@ -146,7 +143,6 @@ class SWaitcntOp(AsmOp):
     bitfield = i32_prop()
 
     ASM: ClassVar[str] = "$bitfield attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"bitfield": INT32}
 
 
 @irdl_op_definition
@@ -157,21 +153,9 @@ class IglpOptOp(AsmOp):
     variant = i32_prop()
 
     ASM: ClassVar[str] = "$variant attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"variant": INT32}
 
 
-Rocdl = Dialect(
-    "rocdl",
-    [
-        BarrierOp,
-        IglpOptOp,
-        SBarrierOp,
-        SSetPrioOp,
-        SWaitcntOp,
-        SchedBarrierOp,
-        SchedGroupBarrierOp,
-    ],
-)
+Rocdl = dialect_of("rocdl", globals())
 
 __all__ = [
     "BarrierOp",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute
+from xdsl.ir import Attribute, Operation, ParametrizedAttribute
 from xdsl.irdl import (
     irdl_attr_definition,
     irdl_op_definition,
@@ -15,6 +15,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import ConstantLike, IsTerminator, Pure
 
+from tilewright.dialects.members import dialect_of
 from tilewright.ir.interfaces import FoldBy
 from tilewright.ir.text.assembly import AsmOp
 from tilewright.ir.text.syntax import ANY, AttributeSyntax
@@ -59,4 +60,4 @@ class UnreachableOp(AsmOp):
         Operation.__init__(self)
 
 
-Ub = Dialect("ub", [PoisonOp, UnreachableOp], [PoisonAttr])
+Ub = dialect_of("ub", globals())

@@ -9,7 +9,7 @@ cheaper to check than a tree of xDSL constraint objects.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from typing_extensions import TypeVar, override
@@ -26,6 +26,8 @@ class Satisfies(AttrConstraint[Attribute]):
     description: str
     predicate: Callable[[Any], bool]
     bases: tuple[type[Attribute], ...] = ()
+    syntax: Any = field(default=None, compare=False)
+    """How a property prints where a format names it, an `ir.text.syntax.AttributeSyntax`."""
 
     @override
     def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:

@@ -198,6 +198,13 @@ def constant_integer(value: SSAValue) -> int | None:
     return found.value.data if isinstance(found, IntegerAttr) else None
 
 
+def constant_trip_count(first: SSAValue, end: SSAValue, step: SSAValue) -> int | None:
+    """The trip count of a loop with these bounds, if they are constants."""
+    bounds = [constant_integer(each) for each in (first, end, step)]
+    known = [each for each in bounds if each is not None]
+    return len(range(*known)) if len(known) == 3 and known[2] > 0 else None
+
+
 @cache
 def _fold_of_constants(cls: type[Operation]) -> Callable[[Operation], Folded] | None:
     """How a constant of this class is computed; ``None`` if ops of the class are no constants."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import cast
 
 from typing_extensions import TypeVar
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.ir.text.accessors import append_ops_backwards
 
@@ -45,6 +45,31 @@ def walk_for(root: Operation, *classes: type[OpT]) -> Iterator[OpT]:
             is_included = included[cls] = issubclass(cls, classes)
         if is_included:
             yield cast("OpT", op)  # it is of one of the classes
+
+
+def ancestors(op: Operation) -> Iterator[Operation]:
+    """The ops around ``op``, the innermost first."""
+    outer = op.parent_op()
+    while outer is not None:
+        yield outer
+        outer = outer.parent_op()
+
+
+def enclosing(op: Operation, *classes: type[OpT]) -> OpT | None:
+    """The innermost op around ``op`` that is of one of the classes."""
+    outer = op.parent_op()
+    while outer is not None and not isinstance(outer, classes):
+        outer = outer.parent_op()
+    return outer
+
+
+def is_inside(value: SSAValue, block: Block) -> bool:
+    """Whether a value is computed in a block or in one that it contains."""
+    within = value.owner if isinstance(value.owner, Block) else value.owner.parent
+    while within is not None and within is not block:
+        outer = within.parent_op()
+        within = None if outer is None else outer.parent
+    return within is block
 
 
 def children(op: Operation) -> list[Operation]:

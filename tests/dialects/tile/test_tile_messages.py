@@ -289,7 +289,7 @@ GENERIC = {
         "every role requires a name, threads and a body"
     ),
     f'"tile.reduce"(%Cf, %rows) <{{dim = 1 : i64, kind = "product"}}> : ({T["Cf"]}, {T["rows"]}) -> ()': (
-        "attribute 'kind' failed to satisfy constraint: one of sum, max, min, absmax, abssum, "
+        "attribute 'kind' failed to satisfy constraint: one of sum, prod, max, min, absmax, abssum, "
         "bitand, bitor, bitxor, any, all"
     ),
     f'"tile.reduce"(%Cf, %rows) <{{dim = 1 : i32, kind = "sum"}}> : ({T["Cf"]}, {T["rows"]}) -> ()': (

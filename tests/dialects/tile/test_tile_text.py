@@ -274,7 +274,7 @@ BROKEN = {
     "tile.kernel (%a) on (8) {\n}": "in",
     "tile.parallel (%a) in (8.0) {\n}": "expected integer",
     "tile.reduce product %Cf -> %rows dim 1 : memref<64x64xf32, #fragment> -> memref<64xf32, #fragment>": (
-        "expected one of: sum, max, min, absmax, abssum, bitand, bitor, bitxor, any, all; "
+        "expected one of: sum, prod, max, min, absmax, abssum, bitand, bitor, bitxor, any, all; "
         "found 'product'"
     ),
     "%0 = tile.alloc : memref<4xf32, #tile.space<nowhere>>": "`cluster_barrier`",

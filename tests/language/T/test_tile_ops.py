@@ -333,8 +333,8 @@ def test_other_hardware_is_named(name):
 
 
 def test_names_that_are_gone_say_what_to_write():
-    with pytest.raises(AttributeError, match=r"T\.If is not supported: write a Python if"):
-        T.If  # noqa: B018
+    with pytest.raises(AttributeError, match=r"T\.ws_op is not supported: the compiler assigns"):
+        T.ws_op  # noqa: B018
     with pytest.raises(AttributeError, match="T has no attribute nothing"):
         T.nothing  # noqa: B018
 

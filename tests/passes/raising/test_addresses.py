@@ -121,6 +121,8 @@ def test_grouped_gemm_by_descriptors_at_odd_sizes(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("name", GROUPED)
 def test_grouped_gemm_by_threads(monkeypatch: pytest.MonkeyPatch, name: str, target: str) -> None:
     call, launch = _grouped(monkeypatch, name, ((64, 64, 64), (64, 64, 128)))
+    for each in call.reached:
+        each.flags.writeable = False
     options = {**SMALL, "BM": 64, "BN": 64}
     with tw.reachable(*call.reached, *call.outputs), running_threads(compare=True) as runs:
         launch.kernel[(2,)](*launch.arguments, **options, target=target)
@@ -346,3 +348,45 @@ def test_rows_that_begin_at_the_sum_of_sizes(sizes: tuple[int, ...]) -> None:
         expected = x[at : at + size].astype(np.float32) @ weights.astype(np.float32)
         np.testing.assert_allclose(results[-1][at : at + size], expected, rtol=2e-3, atol=1e-2)
         at += size
+
+
+@tw.jit
+def hinted_gemm(
+    table_ptr, strides_ptr, out_ptr, K: tl.constexpr, AT: tl.constexpr, ROW: tl.constexpr
+):  # fmt: skip
+    """A GEMM of a matrix whose address and stride are read from memory, and stated multiples."""
+    p = tl.multiple_of(tl.load(table_ptr).to(tl.pointer_type(tl.float16)), AT)
+    stride = tl.multiple_of(tl.load(strides_ptr), ROW)
+    rows, depth = tl.arange(0, 64), tl.arange(0, 32)
+    acc = tl.zeros((64, 64), dtype=tl.float32)
+    for k in range(0, K, 32):
+        x = tl.load(p + rows[:, None] * stride + k + depth[None, :])
+        acc += tl.dot(x, tl.trans(x))
+    tl.store(out_ptr + rows[:, None] * 64 + rows[None, :], acc)
+
+
+def _hinted(x: np.ndarray, at: int, row: int) -> levels.Launch:
+    out = np.full((64, 64), np.nan, np.float32)
+    strides = np.array([x.strides[0] // 2], np.int32)
+    return _launch(hinted_gemm, (1,), _address(x), strides, out, K=64, AT=at, ROW=row, reached=(x,))
+
+
+@pytest.mark.parametrize(("at", "row", "is_wide"), [(16, 8, True), (1, 8, False), (16, 1, False)])
+def test_hints_of_addresses_and_strides(at: int, row: int, is_wide: bool) -> None:
+    """With both, copies have 16 bytes."""
+    x = np.random.default_rng(0).standard_normal((64, 72)).astype(np.float16)[:, :64]
+    given = _hinted(x, at, row)
+    kernel = compare(given, schedules=2)
+    (cuda,) = compile_module(kernel.module, "sm_80").kernels.values()
+    assert ("cp_async<16>" in cuda.source) == is_wide
+
+
+def test_hints_that_do_not_hold_are_reported() -> None:
+    shifted = np.zeros(64 * 72 + 4, np.float16)[4:].reshape(64, 72)
+    given = _hinted(shifted, 16, 8)
+    with pytest.raises(TileFault, match="is not a multiple of 16"):
+        levels.on_tiles(levels.raised(given.text), given)
+    odd = np.zeros((64, 68), np.float16)
+    given = _hinted(odd, 16, 8)
+    with pytest.raises(TileFault, match="a hint of the kernel"):
+        levels.on_tiles(levels.raised(given.text), given)

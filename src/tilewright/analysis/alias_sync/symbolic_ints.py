@@ -20,6 +20,9 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from tilewright.analysis.affine.arithmetic import trunc_div, trunc_rem
+from tilewright.analysis.integers.unbounded import ceil_div
+
 RootKind: TypeAlias = Literal["argument", "program", "programs", "data"]
 
 
@@ -45,29 +48,14 @@ DEFAULTS: Mapping[RootKind, int] = {"argument": 256, "program": 0, "programs": 1
 """The default of roots that no loop has chosen."""
 
 
-def _quotient(a: int, b: int) -> int:
-    """Division that rounds towards zero."""
-    size = abs(a) // abs(b)
-    return size if (a < 0) == (b < 0) else -size
-
-
-def _remainder(a: int, b: int) -> int:
-    """The remainder of `_quotient`."""
-    return a - b * _quotient(a, b)
-
-
-def _ceiling(a: int, b: int) -> int:
-    return -(-a // b)
-
-
 _BINARY: Mapping[str, Callable[[int, int], int]] = {
     "add": int.__add__,
     "sub": int.__sub__,
     "mul": int.__mul__,
-    "div": _quotient,
-    "rem": _remainder,
+    "div": trunc_div,
+    "rem": trunc_rem,
     "floordiv": int.__floordiv__,
-    "ceildiv": _ceiling,
+    "ceildiv": ceil_div,
     "and": int.__and__,
     "or": int.__or__,
     "xor": int.__xor__,

@@ -16,13 +16,13 @@ from xdsl.ir import Block, Operation
 from tilewright.dialects.nv import MBarrierType
 from tilewright.dialects.tile import AllocOp, AsyncCopyOp, KernelOp, Tcgen05GemmOp, WsOp
 from tilewright.dialects.tile.interfaces import is_async
+from tilewright.dialects.tile.mbarrier import BarrierOp
 from tilewright.dialects.tile.warps import role_text
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.effects import always_removable
 from tilewright.ir.traversal import walk
 
 _ORDERING = (
-    "nv.mbarrier.",
     "nv.cp_async.",
     "nv.tma_store.",
     "nv.wgmma.wait",
@@ -37,7 +37,9 @@ _ENTRIES = (1, 3)
 def is_essential(op: Operation) -> bool:
     """Whether an op, or one in it, synchronises or is asynchronous."""
     return any(
-        each.name.startswith(_ORDERING) or (not each.regions and is_async(each))
+        isinstance(each, BarrierOp)
+        or each.name.startswith(_ORDERING)
+        or (not each.regions and is_async(each))
         for each in walk(op)
     )
 

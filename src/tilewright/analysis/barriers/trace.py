@@ -62,6 +62,7 @@ from tilewright.dialects.tile import (
 from tilewright.dialects.tile.access import AccessedRegion, Bound, base_of
 from tilewright.dialects.tile.base import integer_of
 from tilewright.dialects.tile.interfaces import is_async, writes
+from tilewright.dialects.tile.mbarrier import BarrierOp
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import bit_width, shape_of
 from tilewright.ir.interfaces import constant_value
@@ -368,7 +369,7 @@ class Writer:
         handler = self._HANDLERS.get(type(op))
         if handler is not None:
             handler(self, op)
-        elif op.name.startswith("nv.mbarrier.") or op.name == "nv.cp_async.mbarrier_arrive":
+        elif isinstance(op, BarrierOp):
             raise NotAnalysed(op, f"{op.name} is not analysed")
         else:
             self._plain(op)

@@ -10,11 +10,10 @@ is a remainder to the algebra of `analysis.affine`; so the condition is read fro
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.arith import CmpiOp, SelectOp
-from tilewright.ir.interfaces import constant_value
+from tilewright.ir.interfaces import constant_integer
 
 _REMAINDERS = ("arith.remsi", "arith.remui")
 
@@ -26,7 +25,7 @@ def multiple_in(condition: SSAValue) -> tuple[SSAValue, int] | None:
         return None
     left, right = op.operands
     for side, other in ((left, right), (right, left)):
-        if _constant(other) == 0:
+        if constant_integer(other) == 0:
             found = _remainder(side)
             if found is not None:
                 return found
@@ -38,7 +37,7 @@ def _remainder(value: SSAValue) -> tuple[SSAValue, int] | None:
     if not isinstance(op, Operation):
         return None
     if op.name in _REMAINDERS:
-        divisor = _constant(op.operands[1])
+        divisor = constant_integer(op.operands[1])
         return (op.operands[0], divisor) if divisor is not None and divisor > 0 else None
     if not isinstance(op, SelectOp):
         return None
@@ -48,10 +47,5 @@ def _remainder(value: SSAValue) -> tuple[SSAValue, int] | None:
         return None
     # The other choice adds the divisor, which preserves divisibility.
     is_sum = raised.owner.name == "arith.addi" and plain in raised.owner.operands
-    added = [_constant(each) for each in raised.owner.operands if each is not plain]
+    added = [constant_integer(each) for each in raised.owner.operands if each is not plain]
     return found if is_sum and added == [found[1]] else None
-
-
-def _constant(value: SSAValue) -> int | None:
-    found = constant_value(value)
-    return found.value.data if isinstance(found, IntegerAttr) else None

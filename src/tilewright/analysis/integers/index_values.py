@@ -7,7 +7,7 @@ is evaluated exactly, where an analysis by ranges cannot decide about sums of re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.dialects.arith import AddiOp
 from tilewright.ir.interfaces import constant_value
 from tilewright.ir.text.accessors import operands_of
 
@@ -27,28 +28,29 @@ def _truncated(dividend: Values, divisor: Values) -> Values:
     return np.sign(dividend) * np.sign(divisor) * (np.abs(dividend) // np.abs(divisor))
 
 
-_FUNCTIONS: Mapping[str, _Function] = {
-    "arith.addi": np.add,
-    "arith.subi": np.subtract,
-    "arith.muli": np.multiply,
-    "arith.divui": np.floor_divide,
+ARITHMETIC: Mapping[str, Callable[[Any, Any], Any]] = {
+    "arith.addi": lambda a, b: a + b,
+    "arith.subi": lambda a, b: a - b,
+    "arith.muli": lambda a, b: a * b,
+    "arith.divui": lambda a, b: a // b,
     "arith.divsi": _truncated,
-    "arith.floordivsi": np.floor_divide,
-    "arith.remui": np.remainder,
+    "arith.floordivsi": lambda a, b: a // b,
+    "arith.remui": lambda a, b: a % b,
     "arith.remsi": np.fmod,
-    "arith.xori": np.bitwise_xor,
-    "arith.andi": np.bitwise_and,
-    "arith.ori": np.bitwise_or,
-    "arith.shli": np.left_shift,
-    "arith.shrui": np.right_shift,
-    "arith.shrsi": np.right_shift,
+    "arith.xori": lambda a, b: a ^ b,
+    "arith.andi": lambda a, b: a & b,
+    "arith.ori": lambda a, b: a | b,
+    "arith.shli": lambda a, b: a << b,
+    "arith.shrui": lambda a, b: a >> b,
+    "arith.shrsi": lambda a, b: a >> b,
     "arith.minui": np.minimum,
     "arith.maxui": np.maximum,
     "arith.minsi": np.minimum,
     "arith.maxsi": np.maximum,
-    "arith.select": np.where,
 }
-"""Ops on indices, which are not negative where an op is unsigned and do not overflow."""
+"""Ops on indices, which are not negative where an op is unsigned and do not overflow: arrays, or
+integers that are the same for all."""
+_FUNCTIONS: Mapping[str, _Function] = {**ARITHMETIC, "arith.select": np.where}
 _CASTS = ("arith.index_cast", "arith.index_castui", "arith.extui", "arith.extsi")
 _PREDICATES: tuple[_Function, ...] = (
     *(np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal),
@@ -138,3 +140,13 @@ def _applied(op: Operation, operands: list[Values]) -> Values:
 def _check_signs(operands: list[Values]) -> None:
     if any(each.size and each.min() < 0 for each in operands):
         raise Undefined
+
+
+def addends_of(value: SSAValue) -> Iterator[SSAValue]:
+    """The values whose sum is `value`."""
+    owner = value.owner
+    if isinstance(owner, AddiOp):
+        for each in owner.operands:
+            yield from addends_of(each)
+    else:
+        yield value

@@ -7,7 +7,7 @@ loop's variable) may have any value: such a dimension is assumed to be accessed 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.analysis.integers.index_values import ARITHMETIC
 from tilewright.analysis.layout_inference.fit import IntArray
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.tile import ParallelOp, Space, space_of
@@ -24,26 +25,6 @@ from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.interfaces import constant_value
 from tilewright.ir.traversal import walk
 
-ARITHMETIC: Mapping[str, Callable[[Any, Any], Any]] = {
-    "arith.addi": lambda a, b: a + b,
-    "arith.subi": lambda a, b: a - b,
-    "arith.muli": lambda a, b: a * b,
-    "arith.divui": lambda a, b: a // b,
-    "arith.divsi": lambda a, b: np.trunc(a / b).astype(np.int64),
-    "arith.floordivsi": lambda a, b: a // b,
-    "arith.remui": lambda a, b: a % b,
-    "arith.remsi": lambda a, b: np.fmod(a, b),
-    "arith.andi": lambda a, b: a & b,
-    "arith.ori": lambda a, b: a | b,
-    "arith.xori": lambda a, b: a ^ b,
-    "arith.shli": lambda a, b: a << b,
-    "arith.shrui": lambda a, b: a >> b,
-    "arith.shrsi": lambda a, b: a >> b,
-    "arith.minsi": np.minimum,
-    "arith.maxsi": np.maximum,
-    "arith.minui": np.minimum,
-    "arith.maxui": np.maximum,
-}
 SAME = frozenset(("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui"))
 
 

@@ -20,7 +20,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import IndexType, IntegerAttr
+from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.layout_inference.accesses import ARITHMETIC, SAME, Depends, Iterations
@@ -35,7 +35,7 @@ from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.scf import ForOp
 from tilewright.dialects.tile import AtomicOp, PipelineOp, ReduceOp, Space, space_of
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
-from tilewright.ir.interfaces import constant_value
+from tilewright.ir.interfaces import constant_trip_count, constant_value
 from tilewright.ir.traversal import walk
 
 _GLOBAL, _SECTOR, _LINE = 8.0, 2.0, 1.0
@@ -70,11 +70,8 @@ def trips(op: Operation) -> int:
 
 
 def _trips(first: SSAValue, end: SSAValue, step: SSAValue) -> int:
-    bounds = [constant_value(each) for each in (first, end, step)]
-    known = [each.value.data for each in bounds if isinstance(each, IntegerAttr)]
-    if len(known) < len(bounds) or known[2] <= 0:
-        return _UNKNOWN_TRIPS
-    return max(1, len(range(*known)))
+    known = constant_trip_count(first, end, step)
+    return _UNKNOWN_TRIPS if known is None else max(1, known)
 
 
 @dataclass(frozen=True)

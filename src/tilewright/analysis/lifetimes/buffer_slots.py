@@ -13,7 +13,6 @@ Two versions differ if their difference is a constant that `n` does not divide, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import prod
 from typing import TypeAlias
@@ -24,15 +23,14 @@ from xdsl.ir import Operation, SSAValue
 
 from tilewright.analysis.affine import Poly, Substitution
 from tilewright.analysis.integers.index_range import IndexRanges
-from tilewright.analysis.integers.index_values import IndexValues, Undefined, Values
-from tilewright.dialects.arith import AddiOp
+from tilewright.analysis.integers.index_values import IndexValues, Undefined, Values, addends_of
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.scf import ForOp, IfOp
 from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import AllocOp
 from tilewright.dialects.tile.warps import WsOp
 from tilewright.dialects.type_utils import num_elements
-from tilewright.ir.interfaces import constant_value
+from tilewright.ir.interfaces import constant_integer
 from tilewright.ir.traversal import walk
 
 Guards: TypeAlias = tuple[tuple[SSAValue, bool], ...]
@@ -94,7 +92,7 @@ class BufferSlots:
     def _look_at_loop(self, loop: ForOp) -> None:
         variable = loop.body.block.args[0]
         bounds = (loop.lower_bound, loop.upper_bound, loop.step)
-        low, high, step = map(_integer, bounds)
+        low, high, step = map(constant_integer, bounds)
         if step is None or step <= 0:
             return
         self._uniform.add(variable)
@@ -123,7 +121,7 @@ class BufferSlots:
     def _split(self, index: SSAValue, size: int) -> tuple[Poly, list[SSAValue]]:
         """The addends that give the version, as one number, and the others."""
         version, rest = self.ranges.poly(0), list[SSAValue]()
-        for addend in _addends(index):
+        for addend in addends_of(index):
             if self._values.leaves(addend) <= self._uniform:
                 poly = self.ranges.poly(addend)
                 if all(each % size == 0 for each in poly.terms.values()):
@@ -186,7 +184,7 @@ class BufferSlots:
     def earlier(self, slot: Slot, loop: ForOp) -> Slot | None:
         """The version of the previous iteration of `loop`, as one of this iteration."""
         variable = loop.body.block.args[0]
-        atom, step = self.ranges.poly(variable).atom, _integer(loop.step)
+        atom, step = self.ranges.poly(variable).atom, constant_integer(loop.step)
         if atom is None or not slot.index.mentions(atom):
             return slot
         if step is None:
@@ -211,18 +209,3 @@ def _role_of(op: Operation) -> Ranges:
     regions = [region for region in outer.regions if region.blocks]
     index = next(n for n, region in enumerate(regions) if region.block is inner.parent)
     return outer.roles[index].ranges
-
-
-def _addends(value: SSAValue) -> Iterator[SSAValue]:
-    """The values whose sum is `value`."""
-    owner = value.owner
-    if isinstance(owner, AddiOp):
-        for each in owner.operands:
-            yield from _addends(each)
-    else:
-        yield value
-
-
-def _integer(value: SSAValue) -> int | None:
-    constant = constant_value(value)
-    return constant.value.data if isinstance(constant, IntegerAttr) else None

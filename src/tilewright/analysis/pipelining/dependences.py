@@ -21,7 +21,7 @@ from tilewright.dialects.tile import AllocOp, PipelineOp, Space
 from tilewright.dialects.tile.access import AccessedRegion, Assumptions, RegionAccess
 from tilewright.dialects.tile.interfaces import is_async, reads, scheduled_ops, writes
 from tilewright.ir.effects import has_effects_of_body, own_effects
-from tilewright.ir.traversal import children
+from tilewright.ir.traversal import children, enclosing
 
 _VERSIONED_SPACES = (Space.SHARED, Space.SHARED_STATIC, Space.VAR, Space.LOCAL)
 
@@ -142,7 +142,7 @@ class Dependences:
         for use in buffer.uses:
             if self.loop.is_ancestor(use.operation):
                 continue
-            around = _pipeline_around(use.operation)
+            around = enclosing(use.operation, PipelineOp)
             if around is None or around.is_ancestor(self.loop):
                 return False
             others[around] = None
@@ -156,13 +156,6 @@ class Dependences:
         filler = self.ops[position]
         others = [self.ops[each] for each in accessors[1:]]
         return fills(filler, buffer, _guard_of(filler, others))
-
-
-def _pipeline_around(op: Operation) -> PipelineOp | None:
-    around = op.parent_op()
-    while around is not None and not isinstance(around, PipelineOp):
-        around = around.parent_op()
-    return around
 
 
 def _fills_somewhere(dependences: Dependences, buffer: SSAValue) -> bool:

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from tilewright.analysis.affine import Poly
+from tilewright.analysis.pid_address.control.blocks import DIVISIBILITY
 from tilewright.analysis.pid_address.scope import Site
 from tilewright.analysis.raising.addresses import (
     Addresses,
@@ -32,6 +33,7 @@ from tilewright.analysis.raising.refusals import (
 )
 from tilewright.analysis.raising.values import is_volatile
 from tilewright.analysis.raising.views import View, is_address, memory_of
+from tilewright.dialects.arith.constant import integers_in
 from tilewright.dialects.tt import (
     AtomicCASOp,
     AtomicLoadOp,
@@ -94,7 +96,7 @@ def _plan(addresses: Addresses, op: Operation, site: Site, refusals: Refusals) -
         _refuse_address(op, refusals)
         return None
     mask = None if site.box is None else site.mask
-    divisor = DESCRIPTOR_BYTES if site.box is not None else None
+    divisor = DESCRIPTOR_BYTES if site.box is not None else stated_divisor(base)
     return Access(base, element, address, mask, _fills_nan(op), divisor)
 
 
@@ -108,6 +110,15 @@ def _address_of(addresses: Addresses, op: Operation, site: Site) -> SSAValue | N
     if value is None or not is_address(value) or not is_available(value, op):
         return None
     return value
+
+
+def stated_divisor(base: SSAValue) -> int | None:
+    """What a hint states to divide an address that is an integer, in bytes."""
+    for use in base.uses:
+        stated = integers_in(use.operation.attributes.get(DIVISIBILITY))
+        if isinstance(use.operation, IntToPtrOp) and stated:
+            return stated[0]
+    return None
 
 
 def _plan_rows(

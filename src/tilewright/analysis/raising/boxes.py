@@ -212,6 +212,7 @@ class _Planner:
             tuple(each.stride for each in ordered),
             self._is_local,
             self._access.divisor,
+            self._is_local and self._site.box is not None and self._access.divisor is not None,
         )
         if self._is_local and not self._is_available(view):
             return None

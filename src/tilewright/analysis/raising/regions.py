@@ -12,8 +12,15 @@ from tilewright.analysis.raising.plan import Access
 from tilewright.analysis.raising.values import ValueClass, Values, is_volatile
 from tilewright.dialects.arith import ExtfOp, TruncfOp
 from tilewright.dialects.scf import ForOp
-from tilewright.dialects.tt import DescriptorStoreOp, LoadOp, ReduceOp, ScanOp, StoreOp
-from tilewright.dialects.type_utils import element_type_of, shape_of
+from tilewright.dialects.tt import (
+    DescriptorStoreOp,
+    LoadOp,
+    ReduceOp,
+    ScanOp,
+    StoreOp,
+    TransOp,
+)
+from tilewright.dialects.type_utils import element_type_of, rank_of, shape_of
 
 
 def is_region_load(op: Operation, access: Access) -> bool:
@@ -84,6 +91,15 @@ def stored_tiles(accesses: Mapping[Operation, Access]) -> frozenset[SSAValue]:
     )
 
 
+_REARRANGE = frozenset(f"tt.{name}" for name in ("reshape", "split", "join", "cat"))
+
+
+def _is_part_of_tile(op: Operation) -> bool:
+    """Whether the elements of a result are those of a tile: kernels that store a tile in parts take
+    it apart so."""
+    return op.name in _REARRANGE or (isinstance(op, TransOp) and rank_of(op.result.type) > 2)
+
+
 def is_from_gemm(value: SSAValue) -> bool:
     """Whether a tensor is computed from the result of a GEMM."""
     work, seen = [value], set[SSAValue]()
@@ -95,7 +111,7 @@ def is_from_gemm(value: SSAValue) -> bool:
         seen.add(current)
         if isinstance(owner, Gemm):
             return True
-        if is_elementwise(owner):
+        if is_elementwise(owner) or _is_part_of_tile(owner):
             work += owner.operands
         elif isinstance(owner, ForOp):
             end = owner.body.block.last_op

@@ -21,6 +21,7 @@ from tilewright.analysis.raising.shared import BYTE, RESERVED_BYTES, live_bytes
 from tilewright.analysis.raising.slots import Slots
 from tilewright.dialects.scf import ForOp, WhileOp
 from tilewright.dialects.type_utils import bit_width, shape_of
+from tilewright.ir.traversal import enclosing
 
 MAX_BYTES = 2
 """Larger elements leave at least 32 bytes of a row at a time."""
@@ -59,7 +60,5 @@ def plan_staging(
 
 def _live_bytes(store: Operation, slots: Slots, loops: Mapping[Operation, LoopPlan]) -> int:
     """The buffers whose loops run again after the store."""
-    outer: Operation | None = store.parent_op()
-    while outer is not None and not isinstance(outer, ForOp | WhileOp):
-        outer = outer.parent_op()
+    outer = enclosing(store, ForOp, WhileOp)
     return 0 if outer is None else live_bytes(outer, slots, loops)

@@ -30,6 +30,7 @@ from tilewright.analysis.raising.kinds import (
 )
 from tilewright.analysis.raising.tasks import completing_waits
 from tilewright.analysis.raising.views import may_be_same
+from tilewright.dialects.scf import ForOp, WhileOp
 from tilewright.dialects.tt import (
     AtomicRMWOp,
     FuncOp,
@@ -91,6 +92,11 @@ class _Classifier:
         self._bases = bases
         self._stored = stored
         self._found = Values(positions={op: at for at, op in enumerate(self._ops)})
+        self._gemms = [
+            op
+            for op in self._ops
+            if isinstance(op, Gemm) and isinstance(op.parent_op(), ForOp | WhileOp)
+        ]
         self._costs: dict[SSAValue, int | None] = {}
         """Ops of the expression; None if it loads or is dear."""
         self._index_like: dict[SSAValue, bool] = {}
@@ -235,11 +241,19 @@ class _Classifier:
         start, end = self._found.positions[op], self._found.positions[anchor]
         if any(start < at < end for at, _ in self._write_positions):
             return ValueClass.FRAGMENT
-        if anchor.regions:
+        if anchor.regions or (is_vector_load(op) and self._arrives_during_gemm(op, end)):
             return ValueClass.FRAGMENT
         if self._conflicts(op, anchor):
             return ValueClass.FRAGMENT
         return ValueClass.EXPRESSION
+
+    def _arrives_during_gemm(self, load: Operation, end: int) -> bool:
+        """Whether a load comes before the first GEMM of an iteration, and its use after it.
+
+        Later, results of GEMMs take the registers that it would need.
+        """
+        gemms = [self._found.positions[op] for op in self._gemms if op.parent is load.parent]
+        return bool(gemms) and self._found.positions[load] < gemms[0] < end
 
     def _conflicts(self, load: Operation, anchor: Operation) -> bool:
         """Whether iterations of one loop could read what others write."""
@@ -249,6 +263,16 @@ class _Classifier:
         if isinstance(load, LoadOp) and isinstance(anchor, StoreOp | AtomicRMWOp):
             return load.ptr is not anchor.ptr
         return True
+
+
+def is_vector_load(op: Operation) -> bool:
+    """Whether an op loads one dimension of numbers, which takes few registers."""
+    return (
+        isinstance(op, LoadOp)
+        and is_data_tensor(op.result)
+        and rank_of(op.result.type) == 1
+        and not is_volatile(op)
+    )
 
 
 def is_volatile(op: Operation) -> bool:

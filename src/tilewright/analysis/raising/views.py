@@ -61,6 +61,8 @@ class View:
     """Whether the kernel makes it: it depends on values of the program."""
     divisor: int | None = None
     """What divides an address, in bytes, if more than the size of an element does."""
+    is_described: bool = False
+    """Whether it is that of a descriptor, whose rows begin at multiples of 16 bytes."""
 
     def __str__(self) -> str:
         sizes = " x ".join("?" if each is None else str(each) for each in self.extents)

@@ -23,7 +23,7 @@ from tilewright.analysis.thread_sync.state import Budget
 from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile.allocs import AllocOp
 from tilewright.dialects.type_utils import num_elements
-from tilewright.ir.interfaces import constant_value
+from tilewright.ir.interfaces import constant_trip_count
 from tilewright.ir.traversal import walk
 
 _LONGEST = 64
@@ -87,24 +87,12 @@ def _period(loop: Operation, inner: list[Operation]) -> int:
     """Iterations after which the ring buffers of a loop repeat."""
     parts: list[int] = []
     for ring in _rings(loop):
-        counts = [_trip_count(each) for each in inner if ring in _rings(each)]
+        counts = [constant_trip_count(*each.operands[:3]) for each in inner if ring in _rings(each)]
         steps = 0
         for each in counts:
             steps = gcd(steps, 1 if each is None else each)
         parts.append(2 * ring // gcd(2 * ring, steps or 1))
     return lcm(*parts) if parts else 1
-
-
-def _trip_count(loop: Operation) -> int | None:
-    """The trip count of a loop, if it is constant."""
-    low, high, step = (constant_value(each) for each in loop.operands[:3])
-    if not (
-        isinstance(low, IntegerAttr)
-        and isinstance(high, IntegerAttr)
-        and isinstance(step, IntegerAttr)
-    ):
-        return None
-    return max(0, -(-(high.value.data - low.value.data) // step.value.data))
 
 
 def _rings(loop: Operation) -> list[int]:

@@ -16,6 +16,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from tilewright.analysis.concurrency import Steps
 from tilewright.analysis.thread_sync.arena import Arena
+from tilewright.analysis.thread_sync.faults import NotAnalysedError
 from tilewright.analysis.thread_sync.origins import Origin
 from tilewright.analysis.thread_sync.registers import use_registers
 from tilewright.analysis.thread_sync.state import Frame
@@ -28,6 +29,7 @@ from tilewright.dialects.nv.matrix import (
 )
 from tilewright.dialects.nv.tensor_memory import Tcgen05LdOp
 from tilewright.dialects.simt.moves import LaneOp
+from tilewright.dialects.tile.mbarrier import BarrierOp
 from tilewright.dialects.tile.types import Space, space_of
 from tilewright.ir.traversal import walk
 
@@ -112,6 +114,8 @@ class Compiler:
             elif isinstance(op, Tcgen05LdOp):
                 self.mma_registers.add(op.registers_buffer)
             rule = self.rules.get(op.name)
+            if rule is None and isinstance(op, BarrierOp):
+                raise NotAnalysedError(op, f"the effect of {op.name} is unknown")
             if rule is not None and not op.regions and rule.applies(op):
                 self._take(op, work)
         while work:

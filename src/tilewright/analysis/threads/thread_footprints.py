@@ -20,7 +20,7 @@ What is not known conflicts: collective accesses of a warp, indices that depend 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from math import gcd, prod
@@ -29,16 +29,15 @@ import numpy as np
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
-from tilewright.analysis.integers.index_values import IndexValues, Undefined, Values
+from tilewright.analysis.integers.index_values import IndexValues, Undefined, Values, addends_of
 from tilewright.analysis.threads.uniformity import differs
-from tilewright.dialects.arith import AddiOp
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.gpu import Dimension, ThreadIdOp
 from tilewright.dialects.scf import ForOp, IfOp
 from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import AllocOp
 from tilewright.dialects.tile.warps import WsOp
-from tilewright.ir.interfaces import constant_value
+from tilewright.ir.interfaces import constant_integer
 from tilewright.ir.traversal import walk
 
 _MAX_POINTS = 1 << 16
@@ -215,7 +214,7 @@ class ThreadFootprints:
 
     def _look_at_loop(self, loop: ForOp) -> None:
         bounds = (loop.lower_bound, loop.upper_bound, loop.step)
-        low, high, step = map(_integer, bounds)
+        low, high, step = map(constant_integer, bounds)
         variable = loop.body.block.args[0]
         if low is not None and high is not None and step is not None and step > 0:
             self._loops[variable] = range(low, max(high, low + 1), step)
@@ -234,7 +233,7 @@ class ThreadFootprints:
     def _split(self, op: Operation, index: SSAValue, width: int) -> Footprint | None:
         threads, guards = self._threads_at(op), self._guards(op)
         symbols, changing = list[SSAValue](), list[SSAValue]()
-        for addend in _addends(index):
+        for addend in addends_of(index):
             is_symbol = self._leaves(addend) and self._leaves(addend) <= self._same
             (symbols if is_symbol else changing).append(addend)
         axes = self._axes([*changing, *(condition for condition, _ in guards)])
@@ -365,18 +364,3 @@ def _region_index(outer: Operation, inner: Operation) -> int:
 def _is_first(op: ThreadIdOp) -> bool:
     """Whether it is the index in the first dimension: the only one of a flattened block."""
     return op.dimension.data is Dimension.X
-
-
-def _addends(value: SSAValue) -> Iterator[SSAValue]:
-    """The values whose sum is `value`."""
-    owner = value.owner
-    if isinstance(owner, AddiOp):
-        for each in owner.operands:
-            yield from _addends(each)
-    else:
-        yield value
-
-
-def _integer(value: SSAValue) -> int | None:
-    constant = constant_value(value)
-    return constant.value.data if isinstance(constant, IntegerAttr) else None

@@ -17,7 +17,7 @@ in flight; other waves see it after a barrier that follows the wait.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 from typing_extensions import override
@@ -36,7 +36,6 @@ from tilewright.dialects.simt.target import amd_chip_of
 from tilewright.dialects.tile.access import AccessedRegion, Orders
 from tilewright.dialects.tile.attributes import Space
 from tilewright.dialects.tile.base import (
-    INTEGER,
     Operand,
     given,
     integer_attr,
@@ -48,7 +47,6 @@ from tilewright.dialects.tile.base import (
 from tilewright.dialects.tile.mixed import INDEX
 from tilewright.dialects.tile.types import BUFFER, space_of
 from tilewright.ir.text.assembly import AsmOp
-from tilewright.ir.text.syntax import AttributeSyntax
 
 _BUFFER_BYTES = (1, 2, 4, 8, 16)
 _REGISTERS = (Space.LOCAL, Space.VAR)
@@ -194,7 +192,6 @@ class WaitOp(AsmOp):
     loads = integer_prop()
     traits = traits_def(Orders())
     ASM: ClassVar[str] = "`loads` `(` $loads `)` attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"loads": INTEGER}
 
     def __init__(self, loads: int) -> None:
         super().__init__(properties=given(loads=integer_attr(loads)))

@@ -23,7 +23,6 @@ from xdsl.utils.exceptions import VerifyException
 
 from tilewright.dialects.tile.access import Orders, States
 from tilewright.dialects.tile.base import (
-    INTEGER,
     KeywordSyntax,
     given,
     integer_attr,
@@ -33,7 +32,6 @@ from tilewright.dialects.tile.base import (
     verify_range,
 )
 from tilewright.ir.text.assembly import AsmOp
-from tilewright.ir.text.syntax import AttributeSyntax
 
 GROUP_MASKS: Mapping[str, int] = MappingProxyType(
     {
@@ -67,7 +65,6 @@ class SchedGroupOp(AsmOp):
 
     traits = traits_def(States())
     ASM: ClassVar[str] = "$kind `count` `(` $count `)` attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"kind": GROUPS, "count": INTEGER}
 
     def __init__(self, kind: str, count: int, sync: int = 0) -> None:
         super().__init__(
@@ -92,7 +89,6 @@ class SchedBarrierOp(AsmOp):
     mask = integer_prop()
     traits = traits_def(Orders())
     ASM: ClassVar[str] = "$mask attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"mask": INTEGER}
 
     def __init__(self, mask: int = 0) -> None:
         super().__init__(properties=given(mask=integer_attr(mask)))
@@ -110,7 +106,6 @@ class SetPrioOp(AsmOp):
     priority = integer_prop()
     traits = traits_def(Orders())
     ASM: ClassVar[str] = "$priority attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"priority": INTEGER}
 
     def __init__(self, priority: int) -> None:
         super().__init__(properties=given(priority=integer_attr(priority)))
@@ -128,7 +123,6 @@ class IglpOp(AsmOp):
     pattern = integer_prop()
     traits = traits_def(States())
     ASM: ClassVar[str] = "$pattern attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"pattern": INTEGER}
 
     def __init__(self, pattern: int = 0) -> None:
         super().__init__(properties=given(pattern=integer_attr(pattern)))

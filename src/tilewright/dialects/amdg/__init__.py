@@ -14,8 +14,6 @@ flavour.
 
 from __future__ import annotations
 
-from xdsl.ir import Dialect
-
 from tilewright.dialects.amdg.barriers import (
     ArriveBarrierOp,
     AsyncWaitOp,
@@ -58,44 +56,9 @@ from tilewright.dialects.amdg.tensors import (
     ScaledUpcastFp8Op,
     UpcastMXFPOp,
 )
+from tilewright.dialects.members import dialect_of
 
-Amdg = Dialect(
-    "amdg",
-    [
-        ArriveBarrierOp,
-        AssumeUniformOp,
-        AsyncTDMCopyGlobalToLocalOp,
-        AsyncTDMCopyLocalToGlobalOp,
-        AsyncTDMFusedCopyGlobalToLocalOp,
-        AsyncTDMWaitOp,
-        AsyncWaitOp,
-        BufferAtomicCASOp,
-        BufferAtomicRMWOp,
-        BufferLoadOp,
-        BufferLoadToLocalOp,
-        BufferStoreOp,
-        ClusterBarrierArriveOp,
-        ClusterBarrierWaitOp,
-        ConcatOp,
-        CondBarrierOp,
-        ExtractSliceOp,
-        InThreadTransposeOp,
-        InitBarrierOp,
-        LocalLoadPackedTranposedOp,
-        LocalLoadPackedTransposedOp,
-        MfmaCommitOp,
-        RegisterHandoffOp,
-        RegisterResidentOp,
-        RematerializedRangeOp,
-        ScaledUpcastFp4Op,
-        ScaledUpcastFp8Op,
-        ScheduledMfmaOp,
-        TDMPrefetchOp,
-        UpcastMXFPOp,
-        UpdateTensorDescriptorOp,
-        WaitBarrierOp,
-    ],
-)
+Amdg = dialect_of("amdg", globals())
 
 __all__ = [
     "Amdg",

@@ -5,7 +5,6 @@ An arrival returns the phase it found; waiting means waiting for the phase of a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 from typing_extensions import override
@@ -18,7 +17,6 @@ from tilewright.dialects.ttg.types import MEMDESC, TOKEN_TYPE
 from tilewright.dialects.ttng.checks import verify_barrier
 from tilewright.dialects.ttng.effects import AccessEffect
 from tilewright.ir.text.assembly import AsmOp
-from tilewright.ir.text.syntax import INT32, AttributeSyntax
 
 
 def _verify_count(count: int) -> None:
@@ -36,7 +34,6 @@ class InitBarrierOp(AsmOp):
     traits = traits_def(AccessEffect(writes=("alloc",)))
 
     ASM: ClassVar[str] = "$alloc `,` $count attr-dict `:` type($alloc)"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"count": INT32}
 
     def __init__(self, alloc: Operand, count: int) -> None:
         super().__init__(operands=[alloc], properties={"count": i32_attr(count)})
@@ -77,7 +74,6 @@ class ArriveBarrierOp(AsmOp):
     traits = traits_def(AccessEffect(reads=("alloc",), writes=("alloc",)))
 
     ASM: ClassVar[str] = "$alloc `,` $count attr-dict `:` type($alloc) `->` type($result)"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"count": INT32}
 
     def __init__(self, alloc: Operand, count: int = 1) -> None:
         super().__init__(

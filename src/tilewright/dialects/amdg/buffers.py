@@ -45,7 +45,6 @@ from tilewright.ir.text.assembly import AsmOp, Directive, TypeRule
 from tilewright.ir.text.elements import ParseState
 from tilewright.ir.text.parser import IRParser
 from tilewright.ir.text.printer import IRPrinter
-from tilewright.ir.text.syntax import AttributeSyntax
 
 _SEGMENTS = (AttrSizedOperandSegments(as_property=True),)
 _READS = AccessEffect(reads=("ptr",))
@@ -196,11 +195,6 @@ class BufferAtomicRMWOp(AsmOp):
         "$atomic_rmw_op `,` $sem `,` $scope `,` $value `,` $ptr `[` $offsets `]` (`,` $mask^)? `` "
         "custom<Access>($contiguity) `:` custom<Types>()"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
-        "atomic_rmw_op": RMW_OP,
-        "sem": MEM_SEMANTIC,
-        "scope": MEM_SYNC_SCOPE,
-    }
     DIRECTIVES: ClassVar[Mapping[str, Directive]] = {
         "Access": ACCESS,
         "Types": types("result", lambda op: op.result),
@@ -258,10 +252,6 @@ class BufferAtomicCASOp(AsmOp):
         "$sem `,` $scope `,` $cmp `,` $val `,` $ptr `[` $offsets `]` `` "
         "custom<Access>($contiguity) `:` custom<Types>()"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
-        "sem": MEM_SEMANTIC,
-        "scope": MEM_SYNC_SCOPE,
-    }
     DIRECTIVES: ClassVar[Mapping[str, Directive]] = {
         "Access": ACCESS,
         "Types": types("result", lambda op: op.result),

@@ -39,7 +39,7 @@ from tilewright.ir.text.assembly import AsmOp, Directive, TypeRule
 from tilewright.ir.text.elements import ParseState
 from tilewright.ir.text.parser import IRParser
 from tilewright.ir.text.printer import IRPrinter
-from tilewright.ir.text.syntax import BOOL, INT32, STRING, AttributeSyntax
+from tilewright.ir.text.syntax import STRING, AttributeSyntax
 
 REGISTER_CLASSES = ("vgpr", "agpr")
 
@@ -66,11 +66,6 @@ class RematerializedRangeOp(AsmOp):
     result = result_def(INT_TENSOR)
 
     ASM: ClassVar[str] = "$start `to` $end `identity` $identity attr-dict `:` type($result)"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
-        "start": INT32,
-        "end": INT32,
-        "identity": INT32,
-    }
     # Two ranges of one identity are the same values, so they may be merged.
     traits = traits_def(Pure())
 
@@ -92,7 +87,6 @@ class RegisterResidentOp(AsmOp):
     result = result_def(INT_OR_FLOAT_TENSOR)
 
     ASM: ClassVar[str] = "$src `class` $register_class `groups` $groups attr-dict `:` type($result)"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"register_class": STRING, "groups": INT32}
     TYPES: ClassVar[Mapping[str, TypeRule]] = {
         "src": TypeRule("result and src have the same type", lambda types: types["result"])
     }
@@ -124,7 +118,6 @@ class RegisterHandoffOp(AsmOp):
     result = result_def(INT_OR_FLOAT_TENSOR)
 
     ASM: ClassVar[str] = "$src `class` $register_class attr-dict `:` type($result)"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"register_class": STRING}
     TYPES: ClassVar[Mapping[str, TypeRule]] = {
         "src": TypeRule("result and src have the same type", lambda types: types["result"])
     }
@@ -166,12 +159,7 @@ class ScheduledMfmaOp(AsmOp):
         "(`register_class` $register_class^)? `initialize` $initialize attr-dict "
         "`:` type($a) `,` type($b) `,` type($c) `->` type($result)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
-        "resident": STRING,
-        "accumulator": STRING,
-        "register_class": STRING,
-        "initialize": BOOL,
-    }
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"register_class": STRING}
 
     @override
     def verify_(self) -> None:

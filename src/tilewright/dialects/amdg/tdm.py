@@ -36,7 +36,6 @@ from tilewright.ir.text.assembly import AsmOp, Directive, TypeRule
 from tilewright.ir.text.elements import ParseState
 from tilewright.ir.text.parser import IRParser
 from tilewright.ir.text.printer import IRPrinter
-from tilewright.ir.text.syntax import BOOL, AttributeSyntax
 
 _SEGMENTS = (AttrSizedOperandSegments(as_property=True),)
 _TOKEN: Mapping[str, TypeRule] = {
@@ -212,4 +211,3 @@ class TDMPrefetchOp(AsmOp):
         "$desc `[` $indices `]` `,` $pred `,` `speculative` `=` $speculative attr-dict "
         "`:` type($desc)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"speculative": BOOL}

@@ -242,7 +242,6 @@ class UpcastMXFPOp(AsmOp):
         "$src `,` $scale `fp_type` `=` $fp_type attr-dict "
         "`:` type($src) `,` type($scale) `->` type($result)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"fp_type": SCALE_DOT_ELEM_TYPE}
 
 
 def _is_uniform(type: Attribute) -> bool:

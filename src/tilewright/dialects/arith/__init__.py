@@ -10,8 +10,6 @@ or come last where they are free (casts).
 
 from __future__ import annotations
 
-from xdsl.ir import Dialect
-
 from tilewright.dialects.arith.attributes import (
     CMPF_PREDICATES,
     CMPI_PREDICATES,
@@ -97,67 +95,9 @@ from tilewright.dialects.arith.integer import (
     SubuiExtendedOp,
     XoriOp,
 )
+from tilewright.dialects.members import dialect_of
 
-Arith = Dialect(
-    "arith",
-    [
-        AddfOp,
-        AddiOp,
-        AdduiExtendedOp,
-        AndiOp,
-        BitcastOp,
-        CeildivsiOp,
-        CeildivuiOp,
-        CmpfOp,
-        CmpiOp,
-        ConstantOp,
-        ConvertfOp,
-        DivfOp,
-        DivsiOp,
-        DivuiOp,
-        ExtfOp,
-        ExtsiOp,
-        ExtuiOp,
-        FloordivsiOp,
-        FlushDenormalsOp,
-        FptosiOp,
-        FptouiOp,
-        IndexCastOp,
-        IndexCastuiOp,
-        MaximumfOp,
-        MaxnumfOp,
-        MaxsiOp,
-        MaxuiOp,
-        MinimumfOp,
-        MinnumfOp,
-        MinsiOp,
-        MinuiOp,
-        MulfOp,
-        MuliOp,
-        MulsiExtendedOp,
-        MuluiExtendedOp,
-        NegfOp,
-        OriOp,
-        RemfOp,
-        RemsiOp,
-        RemuiOp,
-        ScalingExtfOp,
-        ScalingTruncfOp,
-        SelectOp,
-        ShliOp,
-        ShrsiOp,
-        ShruiOp,
-        SitofpOp,
-        SubfOp,
-        SubiOp,
-        SubuiExtendedOp,
-        TruncfOp,
-        TrunciOp,
-        UitofpOp,
-        XoriOp,
-    ],
-    [FastMathFlagsAttr, IntegerOverflowAttr],
-)
+Arith = dialect_of("arith", globals())
 
 __all__ = [
     "CMPF_PREDICATES",

@@ -8,8 +8,7 @@ every GPU is in ``simt``.
 
 from __future__ import annotations
 
-from xdsl.ir import Dialect
-
+from tilewright.dialects.members import dialect_of
 from tilewright.dialects.nv.async_moves import AsyncMoveOp
 from tilewright.dialects.nv.barriers import (
     CpAsyncCommitOp,
@@ -84,70 +83,7 @@ from tilewright.dialects.nv.tma import (
 from tilewright.dialects.nv.updates import RedAddOp
 from tilewright.dialects.tile.mbarrier import MBARRIER, MBarrierType
 
-Nv = Dialect(
-    "nv",
-    [
-        AsyncMoveOp,
-        BulkLoadOp,
-        BulkStoreOp,
-        ClcQueryOp,
-        ClcTryCancelOp,
-        HintedLoadOp,
-        HintedStoreOp,
-        L2PolicyOp,
-        LdMatrixOp,
-        MatrixOp,
-        MmaOp,
-        OpaqueOp,
-        RedAddOp,
-        StMatrixOp,
-        PrefetchMapOp,
-        TensorMapOp,
-        TmaLoadOp,
-        TmaReduceOp,
-        TmaStoreOp,
-        WgmmaFenceOp,
-        WgmmaOp,
-        WgmmaFenceOperandOp,
-        BarOp,
-        ClusterArriveOp,
-        GridTriggerOp,
-        GridWaitOp,
-        ClusterRankOp,
-        ClusterWaitOp,
-        CpAsyncCommitOp,
-        CpAsyncMBarrierArriveOp,
-        CpAsyncOp,
-        CpAsyncWaitOp,
-        Dp4aOp,
-        ElectOp,
-        FenceBarrierInitOp,
-        FenceProxyAsyncOp,
-        MBarrierArriveExpectTxOp,
-        MBarrierArriveOp,
-        MBarrierExpectTxOp,
-        MBarrierInitOp,
-        MBarrierWaitOp,
-        SetMaxNRegOp,
-        TmaStoreCommitOp,
-        TmaStoreWaitOp,
-        WgmmaCommitOp,
-        WgmmaWaitOp,
-        Tcgen05AllocOp,
-        Tcgen05CommitOp,
-        Tcgen05CpOp,
-        Tcgen05DeallocOp,
-        Tcgen05FenceOp,
-        Tcgen05LdOp,
-        Tcgen05MatrixOp,
-        Tcgen05MmaOp,
-        Tcgen05RelinquishOp,
-        Tcgen05StOp,
-        Tcgen05WaitLdOp,
-        Tcgen05WaitStOp,
-    ],
-    [MBarrierType, TensorMapType],
-)
+Nv = dialect_of("nv", globals())
 
 __all__ = [
     "MBARRIER",

@@ -22,7 +22,6 @@ from xdsl.utils.exceptions import VerifyException
 
 from tilewright.dialects.tile.access import Orders
 from tilewright.dialects.tile.base import (
-    INTEGER,
     INTEGER_OR_INDEX,
     Operand,
     given,
@@ -52,7 +51,6 @@ from tilewright.ir.text.assembly import AsmOp, Directive
 from tilewright.ir.text.elements import ParseState
 from tilewright.ir.text.parser import IRParser
 from tilewright.ir.text.printer import IRPrinter
-from tilewright.ir.text.syntax import AttributeSyntax
 
 MAX_BYTES = (1 << 20) - 1
 """A barrier counts pending bytes in 20 bits."""
@@ -66,7 +64,6 @@ class MBarrierInitOp(BarrierOp):
     count = integer_prop()
 
     ASM: ClassVar[str] = "$barrier `[` $index `]` `,` $count attr-dict `:` type($barrier)"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"count": INTEGER}
 
     def __init__(self, barrier: Operand, index: Operand, count: int) -> None:
         super().__init__(operands=[barrier, index], properties=given(count=integer_attr(count)))
@@ -209,7 +206,6 @@ class WaitOp(AsmOp):
     pending = integer_prop()
     traits = traits_def(Orders())
     ASM: ClassVar[str] = "$pending attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"pending": INTEGER}
 
     def __init__(self, pending: int) -> None:
         super().__init__(properties=given(pending=integer_attr(pending)))

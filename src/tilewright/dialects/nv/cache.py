@@ -11,7 +11,7 @@ given to, `fraction` of them, get its priority, the others are the first to be e
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 from typing_extensions import override
@@ -36,7 +36,6 @@ from tilewright.dialects.tile.mixed import INDEX, known
 from tilewright.dialects.tile.types import BUFFER
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.text.assembly import AsmOp
-from tilewright.ir.text.syntax import AttributeSyntax
 
 PRIORITIES = KeywordSyntax(("evict_first", "evict_last"))
 
@@ -54,7 +53,6 @@ class L2PolicyOp(AsmOp):
 
     traits = traits_def(Pure())
     ASM: ClassVar[str] = "$priority attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"priority": PRIORITIES}
 
     def __init__(self, priority: str, fraction: float = 1.0) -> None:
         super().__init__(

@@ -8,7 +8,6 @@ nv.bar sync 1, 128
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 from typing_extensions import override
@@ -27,7 +26,6 @@ from tilewright.dialects.tile.access import (
     region_of,
 )
 from tilewright.dialects.tile.base import (
-    INTEGER,
     KeywordSyntax,
     Operand,
     given,
@@ -38,7 +36,6 @@ from tilewright.dialects.tile.base import (
 )
 from tilewright.dialects.tile.types import PTR
 from tilewright.ir.text.assembly import AsmOp
-from tilewright.ir.text.syntax import AttributeSyntax
 
 REGISTER_DIRECTIONS = KeywordSyntax(("inc", "dec"))
 BAR_MODES = KeywordSyntax(("sync", "arrive"))
@@ -57,10 +54,6 @@ class SetMaxNRegOp(AsmOp):
     traits = traits_def(States())
 
     ASM: ClassVar[str] = "$direction $count attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
-        "direction": REGISTER_DIRECTIONS,
-        "count": INTEGER,
-    }
 
     def __init__(self, count: int, *, increase: bool) -> None:
         direction = "inc" if increase else "dec"
@@ -86,11 +79,6 @@ class BarOp(AsmOp):
     traits = traits_def(Orders())
 
     ASM: ClassVar[str] = "$mode $id `,` $count attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
-        "mode": BAR_MODES,
-        "id": INTEGER,
-        "count": INTEGER,
-    }
 
     def __init__(self, mode: str, id: int, count: int) -> None:
         super().__init__(
@@ -195,7 +183,6 @@ class CpAsyncOp(AsmOp, RegionAccess):
     ASM: ClassVar[str] = (
         "$dst `,` $src `,` $bytes (`if` $predicate^)? attr-dict `:` type($dst) `,` type($src)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"bytes": INTEGER}
 
     def __init__(
         self, dst: Operand, src: Operand, bytes: int, predicate: Operand | None = None

@@ -42,7 +42,6 @@ from tilewright.dialects.tile.access import (
     somewhere,
 )
 from tilewright.dialects.tile.base import (
-    INTEGER,
     Operand,
     given,
     integer_attr,
@@ -88,7 +87,6 @@ class MatrixMoveOp(AsmOp, RegionAccess):
         "$src `[` $src_index `]` `->` $dst `[` $dst_index `]` `count` `(` $count `)` attr-dict "
         " `:` type($src) `,` type($dst)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"count": INTEGER}
 
     def __init__(
         self,
@@ -192,12 +190,6 @@ class MatrixDescriptorOp(AsmOp):
         "$buffer `[` $index `]` (`advance` `(` $advance^ `)`)? `swizzle` `(` $swizzle `)` "
         "`leading` `(` $leading `)` `stride` `(` $stride `)` attr-dict `:` type($buffer)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
-        "advance": INTEGER,
-        "swizzle": INTEGER,
-        "leading": INTEGER,
-        "stride": INTEGER,
-    }
 
     def __init__(
         self,

@@ -82,7 +82,6 @@ from tilewright.dialects.tile.access import (
     with_unit,
 )
 from tilewright.dialects.tile.base import (
-    INTEGER,
     KeywordSyntax,
     Operand,
     given,
@@ -181,12 +180,10 @@ class Tcgen05MmaOp(AsmOp, RegionAccess):
         "(`ids` `(` $scale_ids^ `)`)? attr-dict `:` type($a)"
     )
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
-        "kind": KINDS,
         "shape": INT64_ARRAY,
         "a_type": ANY,
         "b_type": ANY,
         "d_type": ANY,
-        "group": INTEGER,
     }
 
     def __init__(
@@ -345,7 +342,6 @@ class Tcgen05CommitOp(BarrierOp):
         "$barrier `[` $index `]` (`group` `(` $group^ `)`)? (`multicast` $multicast^)? attr-dict "
         "`:` type($barrier)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"group": INTEGER}
 
     def __init__(
         self,
@@ -377,7 +373,6 @@ class Tcgen05FenceOp(AsmOp):
     traits = traits_def(Orders())
 
     ASM: ClassVar[str] = "$side attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"side": FENCES}
 
     def __init__(self, side: str) -> None:
         super().__init__(properties=given(side=string(side)))

@@ -58,7 +58,6 @@ from tilewright.dialects.tile.access import (
 )
 from tilewright.dialects.tile.attributes import Space
 from tilewright.dialects.tile.base import (
-    INTEGER,
     Operand,
     given,
     integer_attr,
@@ -107,7 +106,6 @@ class Tcgen05AllocOp(AsmOp, RegionAccess):
         "$slot `[` $index `]` `columns` `(` $columns `)` (`group` `(` $group^ `)`)? attr-dict "
         "`:` type($slot)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"columns": INTEGER, "group": INTEGER}
 
     def __init__(self, slot: Operand, index: Operand, columns: int, *, group: int = 1) -> None:
         super().__init__(
@@ -151,7 +149,6 @@ class Tcgen05DeallocOp(AsmOp):
     traits = traits_def(Orders())
 
     ASM: ClassVar[str] = "$address `columns` `(` $columns `)` (`group` `(` $group^ `)`)? attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"columns": INTEGER, "group": INTEGER}
 
     def __init__(self, address: Operand, columns: int, *, group: int = 1) -> None:
         super().__init__(
@@ -174,7 +171,6 @@ class Tcgen05RelinquishOp(AsmOp):
     traits = traits_def(Orders())
 
     ASM: ClassVar[str] = "(`group` `(` $group^ `)`)? attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"group": INTEGER}
 
     def __init__(self, *, group: int = 1) -> None:
         super().__init__(properties=given(group=integer_attr(group)))
@@ -194,7 +190,7 @@ class Tcgen05MoveOp(AsmOp, RegionAccess):
     repeats = integer_prop()
 
     traits = traits_def(Orders())
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"shape": ANY, "repeats": INTEGER}
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"shape": ANY}
 
     @property
     def registers(self) -> int:
@@ -356,7 +352,7 @@ class Tcgen05CpOp(AsmOp, RegionAccess):
     ASM: ClassVar[str] = (
         "$src `->` $address `shape` `(` $shape `)` (`group` `(` $group^ `)`)? attr-dict"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"shape": ANY, "group": INTEGER}
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"shape": ANY}
 
     def __init__(self, src: Operand, address: Operand, shape: str, *, group: int = 1) -> None:
         super().__init__(

@@ -43,7 +43,6 @@ from tilewright.dialects.tile.access import (
     with_unit,
 )
 from tilewright.dialects.tile.base import (
-    INTEGER,
     KeywordSyntax,
     Operand,
     given,
@@ -97,11 +96,7 @@ class TensorMapOp(AsmOp):
     ASM: ClassVar[str] = (
         "$tensor `box` $box `swizzle` `(` $swizzle `)` (`fill` $fill^)? attr-dict `:` type($tensor)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
-        "box": INT64_ARRAY,
-        "swizzle": INTEGER,
-        "fill": FILLS,
-    }
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"box": INT64_ARRAY}
 
     def __init__(
         self, tensor: Operand, box: Sequence[int], swizzle: int, fill: str = "zero"
@@ -268,7 +263,6 @@ class TmaReduceOp(TmaStoreBase):
         "$kind $src `[` $src_index `]` `->` $map `[` $coordinates `]` (`policy` $policy^)? "
         "attr-dict `:` type($src)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"kind": REDUCTIONS}
 
     def __init__(
         self,
@@ -292,7 +286,6 @@ class BulkOp(AsmOp, RegionAccess, Hintable):
     policy = opt_operand_def(i64)
     elements = integer_prop()
     traits = traits_def(RegionEffects())
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"elements": INTEGER}
 
     @override
     def reads(self) -> Sequence[AccessedRegion]:

@@ -6,17 +6,12 @@ tile kernels uses them.
 
 from __future__ import annotations
 
-from xdsl.ir import Dialect
-
+from tilewright.dialects.members import dialect_of
 from tilewright.dialects.scf.choices import ExecuteRegionOp, IfOp, IndexSwitchOp
 from tilewright.dialects.scf.loops import ForOp, WhileOp
 from tilewright.dialects.scf.terminators import ConditionOp, YieldOp
 
-Scf = Dialect(
-    "scf",
-    [ConditionOp, ExecuteRegionOp, ForOp, IfOp, IndexSwitchOp, WhileOp, YieldOp],
-    [],
-)
+Scf = dialect_of("scf", globals())
 
 __all__ = [
     "ConditionOp",

@@ -7,11 +7,10 @@ in ``nv`` and ``amd``.
 
 from __future__ import annotations
 
-from xdsl.ir import Dialect
-
+from tilewright.dialects.members import dialect_of
 from tilewright.dialects.simt.across import AllReduceOp, LaunchOp, StrideOp
 from tilewright.dialects.simt.moves import ConvertOp, MoveOp
 
-Simt = Dialect("simt", [AllReduceOp, ConvertOp, LaunchOp, MoveOp, StrideOp])
+Simt = dialect_of("simt", globals())
 
 __all__ = ["AllReduceOp", "ConvertOp", "LaunchOp", "MoveOp", "Simt", "StrideOp"]

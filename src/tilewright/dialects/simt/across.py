@@ -30,7 +30,6 @@ from xdsl.utils.exceptions import VerifyException
 from tilewright.dialects.tile.access import Orders
 from tilewright.dialects.tile.base import (
     ANY,
-    INTEGER,
     KeywordSyntax,
     Operand,
     given,
@@ -45,7 +44,7 @@ from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.text.assembly import AsmOp, TypeRule
 from tilewright.ir.text.syntax import SYMBOL, AttributeSyntax
 
-COMBINATIONS = KeywordSyntax(("sum", "max", "min", "bitand", "bitor", "bitxor"))
+COMBINATIONS = KeywordSyntax(("sum", "prod", "max", "min", "bitand", "bitor", "bitxor"))
 
 
 @irdl_op_definition
@@ -63,11 +62,6 @@ class AllReduceOp(AsmOp):
     ASM: ClassVar[str] = (
         "$kind $value `threads` `(` $threads `)` `scale` `(` $scale `)` attr-dict `:` type($value)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
-        "kind": COMBINATIONS,
-        "threads": INTEGER,
-        "scale": INTEGER,
-    }
     TYPES: ClassVar[Mapping[str, TypeRule]] = {
         "result": TypeRule(
             "the result type must equal the value type", lambda types: types["value"]
@@ -100,7 +94,6 @@ class StrideOp(AsmOp):
 
     traits = traits_def(Pure())
     ASM: ClassVar[str] = "$tensor `axis` `(` $axis `)` attr-dict `:` type($tensor)"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"axis": INTEGER}
 
     def __init__(self, tensor: Operand, axis: int) -> None:
         super().__init__(

@@ -11,7 +11,7 @@ bytes that have its elements must be inside of the tensor.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar, cast
 
 from typing_extensions import override
@@ -30,12 +30,11 @@ from xdsl.utils.exceptions import VerifyException
 from tilewright.dialects.simt.names import UNALIGNED
 from tilewright.dialects.tile.access import AccessedRegion, RegionAccess, RegionEffects, box_of
 from tilewright.dialects.tile.attributes import Space
-from tilewright.dialects.tile.base import INTEGER, Operand, given, integer_attr, integer_prop
+from tilewright.dialects.tile.base import Operand, given, integer_attr, integer_prop
 from tilewright.dialects.tile.mixed import INDEX, known
 from tilewright.dialects.tile.types import BUFFER, space_of
 from tilewright.dialects.type_utils import bit_width, element_type_of, rank_of
 from tilewright.ir.text.assembly import AsmOp
-from tilewright.ir.text.syntax import AttributeSyntax
 
 _MOVE_BYTES = (1, 2, 4, 8, 16)
 UNIT_BYTES = 16
@@ -81,7 +80,6 @@ class LaneOp(AsmOp, RegionAccess):
         "$src `[` $src_indices `]` `->` $dst `[` $dst_indices `]` `lanes` `(` $lanes `)` attr-dict "
         "`:` type($src) `,` type($dst)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"lanes": INTEGER}
 
     def __init__(
         self,

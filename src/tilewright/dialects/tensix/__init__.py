@@ -15,8 +15,7 @@ Memory spaces ``dram``, ``l1`` and ``dst`` are spaces of ``#tile.space``.
 
 from __future__ import annotations
 
-from xdsl.ir import Dialect
-
+from tilewright.dialects.members import dialect_of
 from tilewright.dialects.tensix.arguments import ArgAtOp, ArgOp, CtArgOp, RasterOp
 from tilewright.dialects.tensix.blocks import (
     ConstantTileOp,
@@ -85,69 +84,7 @@ from tilewright.dialects.tensix.sfpu import (
 from tilewright.dialects.tensix.tables import TableOp
 from tilewright.dialects.tensix.types import SEM, AccessorType, CBType, Role, SemType
 
-Tensix = Dialect(
-    "tensix",
-    [
-        AccessorOp,
-        ArgAtOp,
-        ArgOp,
-        BcastOp,
-        BinaryDstOp,
-        BinaryOp,
-        CBOp,
-        CBPopOp,
-        CBPushOp,
-        CBReadPtrOp,
-        CBReserveOp,
-        CBWaitOp,
-        CBWritePtrOp,
-        ConstantTileOp,
-        CopyTileOp,
-        CoreProgramOp,
-        CtArgOp,
-        DstAcquireOp,
-        DstCommitOp,
-        DstReleaseOp,
-        DstWaitOp,
-        ElementwiseOp,
-        EndOp,
-        FillOp,
-        FillWordOp,
-        FillPageOp,
-        HostPlanOp,
-        HwStartupOp,
-        InitOp,
-        KernelOp,
-        MatmulBlockOp,
-        MatmulKLoopOp,
-        MatmulTileOp,
-        McastOp,
-        NocBarrierOp,
-        NocReadTileOp,
-        NocWriteTileOp,
-        PackL1AccOp,
-        PackOp,
-        PackReconfigOp,
-        RasterOp,
-        TableOp,
-        ReconfigOp,
-        ReduceOp,
-        ReleaseOp,
-        ShardTileOp,
-        SemIncOp,
-        SemMcastOp,
-        SemOp,
-        SemSetOp,
-        SemWaitOp,
-        TileYieldOp,
-        TransposeTileOp,
-        TypecastOp,
-        UnaryOp,
-        UnaryScalarOp,
-        WhereOp,
-    ],
-    [AccessorType, CBType, SemType],
-)
+Tensix = dialect_of("tensix", globals())
 
 __all__ = [
     "SEM",
@@ -207,6 +144,7 @@ __all__ = [
     "SemSetOp",
     "SemType",
     "SemWaitOp",
+    "ShardTileOp",
     "TableOp",
     "Tensix",
     "TileYieldOp",

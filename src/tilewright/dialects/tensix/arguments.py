@@ -22,7 +22,6 @@ from tilewright.dialects.tensix.base import TensixOp
 from tilewright.dialects.tensix.program import kernel_of, names_of
 from tilewright.dialects.tensix.rasters import POLICIES, Raster
 from tilewright.dialects.tile.base import (
-    INTEGER,
     KeywordSyntax,
     Operand,
     given,
@@ -39,7 +38,7 @@ from tilewright.dialects.tile.mixed import (
     opt_integers_attr,
     opt_integers_prop,
 )
-from tilewright.ir.text.syntax import AttributeSyntax, IntegerArray, String
+from tilewright.ir.text.syntax import AttributeSyntax, IntegerArray
 
 
 class ArgumentOp(TensixOp):
@@ -54,7 +53,6 @@ class ArgumentOp(TensixOp):
 
     traits = traits_def(Pure())
     ASM: ClassVar[str] = "$position ($label^)? attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"position": INTEGER, "label": String()}
 
     def __init__(self, position: int, label: str | None = None) -> None:
         super().__init__(
@@ -111,7 +109,6 @@ class ArgAtOp(TensixOp):
 
     traits = traits_def(Pure())
     ASM: ClassVar[str] = "$position $label `[` $index `]` attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"position": INTEGER, "label": String()}
 
     def __init__(self, position: int, label: str, index: Operand) -> None:
         super().__init__(
@@ -169,10 +166,7 @@ class RasterOp(TensixOp):
     ASM: ClassVar[str] = (
         "$policy ($block^)? $tile `,` $rows `,` $columns (`listed` $listed^)? attr-dict"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
-        "policy": KeywordSyntax(POLICIES),
-        "block": IntegerArray(i64),
-    }
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"block": IntegerArray(i64)}
 
     def __init__(
         self,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from tilewright.dialects.tensix.types import CBType, Role
-from tilewright.ir.interfaces import constant_value
+from tilewright.ir.interfaces import constant_integer
 from tilewright.ir.text.assembly import AsmOp
 
 ANY_ROLE = (Role.READER, Role.COMPUTE, Role.WRITER)
@@ -34,12 +33,6 @@ class TensixOp(AsmOp):
             )
 
 
-def constant_of(value: SSAValue) -> int | None:
-    """The integer that a constant op gives `value`."""
-    found = constant_value(value)
-    return found.value.data if isinstance(found, IntegerAttr) else None
-
-
 def cb_type(value: SSAValue) -> CBType:
     """The type of a circular buffer."""
     assert isinstance(value.type, CBType)
@@ -48,7 +41,7 @@ def cb_type(value: SSAValue) -> CBType:
 
 def verify_page_count(cb: SSAValue, pages: SSAValue) -> None:
     """Raise for a constant count that the circular buffer can never hold."""
-    count = constant_of(pages)
+    count = constant_integer(pages)
     capacity = cb_type(cb).pages
     if count is not None and not 1 <= count <= capacity:
         raise VerifyException(

@@ -49,7 +49,6 @@ from tilewright.dialects.tile.access import (
     region_of,
 )
 from tilewright.dialects.tile.base import (
-    INTEGER,
     Operand,
     given,
     integer_attr,
@@ -64,7 +63,6 @@ from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.text.assembly import AsmOp
 from tilewright.ir.text.parser import IRParser
 from tilewright.ir.text.printer import IRPrinter
-from tilewright.ir.text.syntax import AttributeSyntax
 
 RELEASE = "tt.release"
 KINDS = ("tile", "col", "row", "scalar")
@@ -271,7 +269,6 @@ class ConstantTileOp(TileOp):
     ASM: ClassVar[str] = (
         "$dst $pattern `bits` `(` $bits `)` (`limit` $limit^)? attr-dict `:` type($dst)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"pattern": PATTERNS, "bits": INTEGER}
     WRITES: ClassVar[tuple[str, ...]] = ("dst",)
 
     def __init__(self, dst: Operand, pattern: str, bits: int, limit: Operand | None = None) -> None:

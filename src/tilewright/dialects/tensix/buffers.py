@@ -14,7 +14,6 @@ divide its page count.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 from typing_extensions import override
@@ -28,7 +27,6 @@ from tilewright.dialects.tensix.base import DATA_MOVEMENT, TensixOp, cb_type, ve
 from tilewright.dialects.tensix.formats import Format
 from tilewright.dialects.tensix.types import CB, CBType, Role
 from tilewright.dialects.tile.base import (
-    INTEGER,
     KeywordSyntax,
     Operand,
     given,
@@ -39,7 +37,6 @@ from tilewright.dialects.tile.base import (
     string,
 )
 from tilewright.dialects.tile.mixed import INDEX
-from tilewright.ir.text.syntax import AttributeSyntax, String
 
 MAX_CB_INDEX = 63
 """The largest index that any target has; ``verify_tt`` checks the limit of the target."""
@@ -58,7 +55,6 @@ class CBOp(TensixOp):
 
     traits = traits_def(Pure())
     ASM: ClassVar[str] = "$position ($label^)? attr-dict `:` type($result)"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"position": INTEGER, "label": String()}
 
     def __init__(self, index: int, type: CBType, label: str | None = None) -> None:
         super().__init__(
@@ -193,11 +189,6 @@ class FillPageOp(TensixOp):
     ASM: ClassVar[str] = (
         "$pattern `bits` `(` $bits `)` `format` `(` $format_name `)` $l1 `,` $limit attr-dict"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
-        "pattern": PATTERNS,
-        "format_name": KeywordSyntax(tuple(format.value for format in Format)),
-        "bits": INTEGER,
-    }
 
     def __init__(
         self, pattern: str, l1: Operand, limit: Operand, format: Format | str, bits: int

@@ -36,7 +36,6 @@ from tilewright.dialects.tensix.functions import (
 )
 from tilewright.dialects.tensix.types import CB, Role
 from tilewright.dialects.tile.base import (
-    INTEGER,
     KeywordSyntax,
     Operand,
     given,
@@ -122,12 +121,7 @@ class InitOp(ComputeOp):
     ASM: ClassVar[str] = (
         "$kind ($function^)? ($dim^)? ($block^)? attr-dict (`(` $cbs^ `)` `:` type($cbs))?"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
-        "kind": KINDS,
-        "function": FUNCTIONS,
-        "dim": DIMS,
-        "block": IntegerArray(i64),
-    }
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"block": IntegerArray(i64)}
 
     def __init__(self, key: InitKey, cbs: Sequence[Operand] = ()) -> None:
         super().__init__(
@@ -217,7 +211,6 @@ class PackL1AccOp(ComputeOp):
     enabled = integer_prop()
 
     ASM: ClassVar[str] = "$enabled attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"enabled": INTEGER}
 
     def __init__(self, enabled: bool) -> None:
         super().__init__(properties=given(enabled=integer_attr(int(enabled))))

@@ -232,7 +232,6 @@ class BinaryOp(TwoTilesOp):
     accumulate = mark_prop()
 
     ASM: ClassVar[str] = f"$function {_TILES}"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"function": _BINARY}
 
     def __init__(
         self, function: str, in0: CBTile, in1: CBTile, dst: Operand, *, accumulate: bool = False
@@ -256,7 +255,6 @@ class BcastOp(TwoTilesOp):
     dim = keyword_prop(_BROADCASTS)
 
     ASM: ClassVar[str] = f"$function $dim {_TILES}"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"function": _BINARY, "dim": _BROADCASTS}
 
     def __init__(self, function: str, dim: str, in0: CBTile, in1: CBTile, dst: Operand) -> None:
         super().__init__(
@@ -278,10 +276,6 @@ class ReduceOp(TwoTilesOp):
     dim = keyword_prop(_REDUCE_DIMS)
 
     ASM: ClassVar[str] = f"$function $dim {_TILES}"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
-        "function": _REDUCTIONS,
-        "dim": _REDUCE_DIMS,
-    }
 
     def __init__(self, function: str, dim: str, in0: CBTile, scaler: CBTile, dst: Operand) -> None:
         super().__init__(

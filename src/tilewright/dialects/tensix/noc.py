@@ -13,7 +13,6 @@ kernel. ``flush`` means that writes have left and their source may be reused.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 from typing_extensions import override
@@ -22,10 +21,9 @@ from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from tilewright.dialects.tensix.base import DATA_MOVEMENT, TensixOp, constant_of
+from tilewright.dialects.tensix.base import DATA_MOVEMENT, TensixOp
 from tilewright.dialects.tensix.types import ACCESSOR, SEM, AccessorType, Role
 from tilewright.dialects.tile.base import (
-    INTEGER,
     KeywordSyntax,
     Operand,
     given,
@@ -38,7 +36,7 @@ from tilewright.dialects.tile.base import (
     string,
 )
 from tilewright.dialects.tile.mixed import INDEX
-from tilewright.ir.text.syntax import AttributeSyntax, String
+from tilewright.ir.interfaces import constant_integer
 
 MAX_SEMAPHORES = 16
 BARRIERS = KeywordSyntax(("read", "write", "flush", "atomic"))
@@ -69,7 +67,6 @@ class AccessorOp(DataMovementOp):
     ASM: ClassVar[str] = (
         "$address `ct_offset` `(` $ct_offset `)` ($label^)? attr-dict `:` type($result)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"ct_offset": INTEGER, "label": String()}
 
     def __init__(
         self,
@@ -129,7 +126,6 @@ class NocBarrierOp(DataMovementOp):
     kind = keyword_prop(BARRIERS)
 
     ASM: ClassVar[str] = "$kind attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"kind": BARRIERS}
 
     def __init__(self, kind: str) -> None:
         super().__init__(properties={"kind": StringAttr(kind)})
@@ -183,7 +179,7 @@ class McastOp(RectangleOp):
     @override
     def verify_(self) -> None:
         super().verify_()
-        self.verify_destinations(constant_of(self.dests))
+        self.verify_destinations(constant_integer(self.dests))
 
 
 # -- semaphores --------------------------------------------------------------------------------
@@ -201,7 +197,6 @@ class SemOp(DataMovementOp):
 
     traits = traits_def(Pure())
     ASM: ClassVar[str] = "$position ($label^)? attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"position": INTEGER, "label": String()}
 
     def __init__(self, position: int, label: str | None = None) -> None:
         super().__init__(
@@ -292,4 +287,4 @@ class SemMcastOp(RectangleOp):
     @override
     def verify_(self) -> None:
         super().verify_()
-        self.verify_destinations(constant_of(self.dests))
+        self.verify_destinations(constant_integer(self.dests))

@@ -12,8 +12,9 @@ from typing import Any
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.tensix import buffers, config, math, noc, sfpu
-from tilewright.dialects.tensix.base import cb_type, constant_of
+from tilewright.dialects.tensix.base import cb_type
 from tilewright.dialects.tensix.work import OpWork
+from tilewright.ir.interfaces import constant_integer
 
 
 def work_of(op: Operation) -> OpWork | None:
@@ -43,7 +44,7 @@ def _tensor(accessor: SSAValue) -> str:
 
 
 def _mcast(op: noc.McastOp) -> OpWork:
-    return OpWork("mcast", "", 1, (constant_of(op.bytes) or 0,))
+    return OpWork("mcast", "", 1, (constant_integer(op.bytes) or 0,))
 
 
 def _matmul_block(op: math.MatmulBlockOp) -> OpWork:

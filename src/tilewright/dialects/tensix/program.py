@@ -63,6 +63,7 @@ from tilewright.ir.constraints import Satisfies
 from tilewright.ir.text.assembly import AsmOp
 from tilewright.ir.text.parser import IRParser
 from tilewright.ir.text.printer import IRPrinter
+from tilewright.ir.traversal import enclosing
 
 ROLES = KeywordSyntax(tuple(role.value for role in Role))
 FIDELITIES = KeywordSyntax(("LoFi", "HiFi2", "HiFi3", "HiFi4"))
@@ -353,7 +354,4 @@ class HostPlanOp(AsmOp):
 
 def kernel_of(op: Operation) -> KernelOp | None:
     """The kernel around `op`; None before the split."""
-    parent = op.parent_op()
-    while parent is not None and not isinstance(parent, KernelOp):
-        parent = parent.parent_op()
-    return parent
+    return enclosing(op, KernelOp)

@@ -19,7 +19,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.str_enum import StrEnum
 
 from tilewright.dialects.tensix.arguments import ArgAtOp, ArgumentOp, RasterOp
-from tilewright.dialects.tensix.base import TensixOp, cb_type, constant_of
+from tilewright.dialects.tensix.base import TensixOp, cb_type
 from tilewright.dialects.tensix.buffers import CBOp
 from tilewright.dialects.tensix.config import (
     DstAcquireOp,
@@ -38,6 +38,7 @@ from tilewright.dialects.tensix.math import MathOp, MatmulBlockOp
 from tilewright.dialects.tensix.program import EndOp, KernelOp
 from tilewright.dialects.tensix.sfpu import PackOp
 from tilewright.dialects.tensix.types import Role
+from tilewright.ir.interfaces import constant_integer
 
 
 @unique
@@ -248,7 +249,7 @@ class _Walk:
             columns, rows, _ = op.extents
             extra = columns * rows - 1
         for slot in slots:
-            first = constant_of(slot)
+            first = constant_integer(slot)
             if first is not None and not 0 <= first <= first + extra < capacity:
                 self.report(
                     Rule.SLOT,

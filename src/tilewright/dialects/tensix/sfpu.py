@@ -11,7 +11,7 @@ The SFPU must not read a slot of DST that has no value yet; the packer reads suc
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 from typing_extensions import override
@@ -30,7 +30,6 @@ from tilewright.dialects.tensix.functions import (
 from tilewright.dialects.tensix.math import MathOp
 from tilewright.dialects.tensix.types import CB
 from tilewright.dialects.tile.base import (
-    INTEGER,
     KeywordSyntax,
     Operand,
     given,
@@ -39,7 +38,6 @@ from tilewright.dialects.tile.base import (
     keyword_prop,
 )
 from tilewright.dialects.tile.mixed import INDEX
-from tilewright.ir.text.syntax import AttributeSyntax
 
 _UNARY = KeywordSyntax(UNARY)
 _UNARY_SCALAR = KeywordSyntax(UNARY_SCALAR)
@@ -56,7 +54,6 @@ class UnaryOp(MathOp):
     dst = operand_def(INDEX)
 
     ASM: ClassVar[str] = "$function $dst attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"function": _UNARY}
 
     def __init__(self, function: str, dst: Operand) -> None:
         super().__init__(operands=[dst], properties=given(function=StringAttr(function)))
@@ -84,7 +81,6 @@ class UnaryScalarOp(MathOp):
     bits = operand_def(INDEX)
 
     ASM: ClassVar[str] = "$function $dst `,` $bits attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"function": _UNARY_SCALAR}
 
     def __init__(self, function: str, dst: Operand, bits: Operand) -> None:
         super().__init__(operands=[dst, bits], properties=given(function=StringAttr(function)))
@@ -113,7 +109,6 @@ class BinaryDstOp(MathOp):
     dst = operand_def(INDEX)
 
     ASM: ClassVar[str] = "$function $lhs `,` $rhs `->` $dst attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"function": _BINARY_DST}
 
     def __init__(self, function: str, lhs: Operand, rhs: Operand, dst: Operand) -> None:
         super().__init__(operands=[lhs, rhs, dst], properties=given(function=StringAttr(function)))
@@ -143,7 +138,6 @@ class WhereOp(MathOp):
     dst = operand_def(INDEX)
 
     ASM: ClassVar[str] = "$format_name $condition `,` $lhs `,` $rhs `->` $dst attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"format_name": _FORMATS}
 
     def __init__(
         self,
@@ -180,7 +174,6 @@ class FillOp(MathOp):
     bits = integer_prop()
 
     ASM: ClassVar[str] = "$dst `bits` `(` $bits `)` attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"bits": INTEGER}
 
     def __init__(self, dst: Operand, bits: int) -> None:
         super().__init__(operands=[dst], properties=given(bits=integer_attr(bits)))
@@ -208,7 +201,6 @@ class FillWordOp(MathOp):
     word = operand_def(INDEX)
 
     ASM: ClassVar[str] = "$format_name $dst `,` $word attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"format_name": _FORMATS}
 
     def __init__(self, dst: Operand, word: Operand, format: Format | str = Format.F32) -> None:
         super().__init__(
@@ -234,7 +226,6 @@ class TypecastOp(MathOp):
     dst = operand_def(INDEX)
 
     ASM: ClassVar[str] = "$dst `from` $source `to` $target attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"source": _FORMATS, "target": _FORMATS}
 
     def __init__(self, dst: Operand, source: Format | str, target: Format | str) -> None:
         super().__init__(

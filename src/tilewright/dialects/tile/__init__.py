@@ -16,8 +16,7 @@ whether it may still be at work when the next one starts (``interfaces``).
 
 from __future__ import annotations
 
-from xdsl.ir import Dialect
-
+from tilewright.dialects.members import dialect_of
 from tilewright.dialects.tile.aliasing import ReuseGroupOp, SetBufferOverlapOp, StorageAliasSpecOp
 from tilewright.dialects.tile.allocs import AllocOp
 from tilewright.dialects.tile.atomics import AtomicOp
@@ -70,66 +69,7 @@ from tilewright.dialects.tile.types import (
 )
 from tilewright.dialects.tile.warps import Role, WsOp
 
-Tile = Dialect(
-    "tile",
-    [
-        AllocOp,
-        AssertOp,
-        AssumeOp,
-        AsyncCopyOp,
-        AtomicOp,
-        CopyOp,
-        ExternOp,
-        FillOp,
-        GemmOp,
-        Im2colOp,
-        KernelOp,
-        ParallelOp,
-        PersistentOp,
-        PipelineOp,
-        PrintOp,
-        PtrAtOp,
-        PtrOfOp,
-        ReduceByOp,
-        ReduceOp,
-        ReducerAllocOp,
-        ReducerFinalizeOp,
-        RegionOp,
-        ReturnOp,
-        ReuseGroupOp,
-        ScaledGemmOp,
-        ScanByOp,
-        ScanOp,
-        SetBufferOverlapOp,
-        ShuffleOp,
-        SlotOp,
-        SourceOp,
-        StorageAliasSpecOp,
-        SyncOp,
-        Tcgen05CommitOp,
-        Tcgen05CopyScalesOp,
-        Tcgen05GemmOp,
-        TransposeOp,
-        TransposeScalesOp,
-        ViewOp,
-        VoteOp,
-        WarpReduceOp,
-        WsOp,
-        YieldOp,
-    ],
-    [
-        FragmentAttr,
-        LayoutAttr,
-        PipelinePlanAttr,
-        PtrType,
-        RasterAttr,
-        RegionType,
-        ReuseGroupType,
-        SpaceAttr,
-        StorageAliasSpecType,
-        TargetAttr,
-    ],
-)
+Tile = dialect_of("tile", globals())
 
 __all__ = [
     "AllocOp",

@@ -15,7 +15,7 @@ It means the same as in ``tlx``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from typing_extensions import override
@@ -28,7 +28,6 @@ from xdsl.utils.exceptions import VerifyException
 from tilewright.dialects.tile.access import Allocates, States
 from tilewright.dialects.tile.allocs import AllocOp
 from tilewright.dialects.tile.base import (
-    INTEGER,
     KeywordSyntax,
     Operand,
     given,
@@ -47,7 +46,6 @@ from tilewright.dialects.tile.types import (
 )
 from tilewright.ir.constraints import either
 from tilewright.ir.text.assembly import AsmOp
-from tilewright.ir.text.syntax import AttributeSyntax
 
 STORAGES = KeywordSyntax(("shared", "tmem"))
 GROUP_KINDS = KeywordSyntax(("shared", "distinct"))
@@ -64,7 +62,6 @@ class StorageAliasSpecOp(AsmOp):
     traits = traits_def(Allocates())
 
     ASM: ClassVar[str] = "$storage (`size` $size_bytes^)? attr-dict `:` type($result)"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"storage": STORAGES, "size_bytes": INTEGER}
 
     def __init__(self, storage: str = "shared", size_bytes: int | None = None) -> None:
         super().__init__(
@@ -106,7 +103,6 @@ class ReuseGroupOp(AsmOp):
         "$kind `(` $elements `)` (`group_size` $group_size^)? attr-dict "
         "`:` functional-type($elements, $result)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"kind": GROUP_KINDS, "group_size": INTEGER}
 
     def __init__(self, elements: Sequence[Operand], kind: str, group_size: int = 1) -> None:
         super().__init__(

@@ -40,7 +40,6 @@ from xdsl.utils.exceptions import VerifyException
 from tilewright.dialects.tile.access import Allocates, Placeable
 from tilewright.dialects.tile.attributes import FragmentAttr, LayoutAttr, Space
 from tilewright.dialects.tile.base import (
-    INTEGER,
     Operand,
     given,
     integer_attr,
@@ -69,7 +68,7 @@ from tilewright.dialects.tile.types import (
 from tilewright.ir.constraints import instance_of
 from tilewright.ir.hints import name_hint_of
 from tilewright.ir.text.assembly import AsmOp, TypeRule, Types
-from tilewright.ir.text.syntax import STRING, AttributeSyntax, IntegerArray
+from tilewright.ir.text.syntax import AttributeSyntax, IntegerArray
 
 LAYOUT = instance_of("#tile.layout or #tile.fragment", LayoutAttr, FragmentAttr)
 SCALAR_ATTR = instance_of("integer or float attribute", IntegerAttr, FloatAttr)
@@ -112,11 +111,7 @@ class AllocOp(AsmOp, Placeable):
         "oilist(`init` $init | `safe_value` $safe_value | `layout` $layout | `offset` $offset) "
         "attr-dict `:` type($result)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
-        "name_hint": STRING,
-        "init": IntegerArray(i64),
-        "offset": INTEGER,
-    }
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"init": IntegerArray(i64)}
     TYPES: ClassVar[Mapping[str, TypeRule]] = {
         "alias": TypeRule(
             "the storage_alias_spec must be in the memory space of the buffer", _spec_of

@@ -68,7 +68,6 @@ from tilewright.dialects.tile.types import (
 )
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.text.assembly import TypeRule
-from tilewright.ir.text.syntax import AttributeSyntax
 
 ATOMIC_KINDS = KeywordSyntax(
     ("add", "max", "min", "umax", "umin", "and", "or", "xor", "exch", "cas", "load", "store")
@@ -105,11 +104,6 @@ class AtomicOp(TileOp):
         "(`order` $memory_order^)? (`scope` $scope^)? attr-dict `:` type($dst) "
         "(`,` type($value)^)? (`->` type($previous)^)?"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
-        "kind": ATOMIC_KINDS,
-        "memory_order": MEMORY_ORDERS,
-        "scope": MEMORY_SCOPES,
-    }
     TYPES: ClassVar[Mapping[str, TypeRule]] = {
         "compare": TypeRule(
             "compare has the type of the elements", lambda types: element_type_of(types["dst"])

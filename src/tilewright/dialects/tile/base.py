@@ -6,7 +6,7 @@ which prints without quotes. Marks (``transpose_b``) are unit properties: presen
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
 
 from typing_extensions import override
@@ -19,7 +19,7 @@ from tilewright.dialects.elementwise import is_signless_integer
 from tilewright.ir.constraints import Satisfies, instance_of
 from tilewright.ir.text.parser import IRParser
 from tilewright.ir.text.printer import IRPrinter
-from tilewright.ir.text.syntax import AttributeSyntax
+from tilewright.ir.text.syntax import STRING, AttributeSyntax
 
 Operand: TypeAlias = SSAValue | Operation
 """A value, or an op with one result standing for it."""
@@ -63,6 +63,7 @@ class KeywordSyntax(AttributeSyntax):
             f"one of {', '.join(self.keywords)}",
             lambda attribute: isinstance(attribute, StringAttr) and attribute.data in self.keywords,
             (StringAttr,),
+            self,
         )
 
 
@@ -85,6 +86,8 @@ class IntegerSyntax(AttributeSyntax):
 
 
 INTEGER = IntegerSyntax()
+_INTEGER_PROPERTY = replace(I64_ATTR, syntax=INTEGER)
+_STRING_PROPERTY = replace(STRING_ATTR, syntax=STRING)
 
 
 def keyword_prop(syntax: KeywordSyntax, default: str | None = None) -> StringAttr:
@@ -99,21 +102,21 @@ def opt_keyword_prop(syntax: KeywordSyntax) -> StringAttr | None:
 
 
 def string_prop() -> StringAttr:
-    return cast("StringAttr", prop_def(STRING_ATTR))
+    return cast("StringAttr", prop_def(_STRING_PROPERTY))
 
 
 def opt_string_prop() -> StringAttr | None:
-    return cast("StringAttr | None", opt_prop_def(STRING_ATTR))
+    return cast("StringAttr | None", opt_prop_def(_STRING_PROPERTY))
 
 
 def integer_prop(default: int | None = None) -> IntegerAttr:
     """A 64-bit integer."""
     value = None if default is None else IntegerAttr(default, i64)
-    return cast("IntegerAttr", prop_def(I64_ATTR, default_value=value))
+    return cast("IntegerAttr", prop_def(_INTEGER_PROPERTY, default_value=value))
 
 
 def opt_integer_prop() -> IntegerAttr | None:
-    return cast("IntegerAttr | None", opt_prop_def(I64_ATTR))
+    return cast("IntegerAttr | None", opt_prop_def(_INTEGER_PROPERTY))
 
 
 def mark_prop(name: str | None = None) -> UnitAttr | None:

@@ -37,7 +37,6 @@ from xdsl.utils.exceptions import VerifyException
 from tilewright.dialects.tile.access import AccessedRegion, RegionEffects, TileOp, region_of
 from tilewright.dialects.tile.attributes import Space
 from tilewright.dialects.tile.base import (
-    INTEGER,
     Operand,
     given,
     integer_attr,
@@ -203,7 +202,6 @@ class ReduceByOp(CombinerOp):
     ASM: ClassVar[str] = (
         "$srcs `->` $dsts `dim` $dim attr-dict `:` type($srcs) `->` type($dsts) $combiner"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"dim": INTEGER}
 
     def __init__(
         self, srcs: Sequence[Operand], dsts: Sequence[Operand], dim: int, combiner: Region
@@ -244,7 +242,7 @@ class ScanByOp(CombinerOp):
         "$srcs `->` $dsts `dim` $dim (`reverse` $reverse^)? attr-dict "
         "`:` type($srcs) `->` type($dsts) $combiner"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"dim": INTEGER, "reverse": UNIT}
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"reverse": UNIT}
 
     def __init__(
         self,

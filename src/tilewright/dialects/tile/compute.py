@@ -34,7 +34,6 @@ from tilewright.dialects.tile.access import (
 )
 from tilewright.dialects.tile.attributes import Space
 from tilewright.dialects.tile.base import (
-    INTEGER,
     KeywordSyntax,
     Operand,
     given,
@@ -59,7 +58,7 @@ from tilewright.ir.text.syntax import UNIT, AttributeSyntax
 PRECISIONS = KeywordSyntax(("ieee", "tf32", "tf32x3", "bf16x3", "bf16x6"))
 POLICIES = KeywordSyntax(("square", "full_row", "full_col"))
 REDUCE_KINDS = KeywordSyntax(
-    ("sum", "max", "min", "absmax", "abssum", "bitand", "bitor", "bitxor", "any", "all")
+    ("sum", "prod", "max", "min", "absmax", "abssum", "bitand", "bitor", "bitxor", "any", "all")
 )
 SCAN_KINDS = KeywordSyntax(("sum", "max"))
 REDUCE_SCOPES = KeywordSyntax(("block", "threads"))
@@ -95,11 +94,6 @@ class GemmOp(TileOp):
         "$a `,` $b `->` $c oilist(`clear_if` $clear_if | `policy` $policy | `k_pack` $k_pack "
         "| `precision` $precision) attr-dict `:` type($a) `,` type($b) `->` type($c)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
-        "policy": POLICIES,
-        "k_pack": INTEGER,
-        "precision": PRECISIONS,
-    }
     WRITES: ClassVar[tuple[str, ...]] = ("c",)
 
     def __init__(
@@ -277,11 +271,7 @@ class ReduceOp(TileOp):
         "$kind $src `->` $dst `dim` $dim (`accumulate` $accumulate^)? attr-dict "
         "`:` type($src) `->` type($dst)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
-        "kind": REDUCE_KINDS,
-        "dim": INTEGER,
-        "accumulate": UNIT,
-    }
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"accumulate": UNIT}
     WRITES: ClassVar[tuple[str, ...]] = ("dst",)
 
     def __init__(
@@ -384,11 +374,7 @@ class ScanOp(TileOp):
         "$kind $src `->` $dst `dim` $dim (`reverse` $reverse^)? attr-dict "
         "`:` type($src) `->` type($dst)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
-        "kind": SCAN_KINDS,
-        "dim": INTEGER,
-        "reverse": UNIT,
-    }
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"reverse": UNIT}
     READS: ClassVar[tuple[str, ...]] = ("src",)
     WRITES: ClassVar[tuple[str, ...]] = ("dst",)
 

@@ -9,7 +9,7 @@ their ``mode`` allows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import ClassVar
 
@@ -32,7 +32,6 @@ from tilewright.dialects.tile.base import (
 from tilewright.dialects.tile.regions import PtrOfOp
 from tilewright.dialects.tile.types import PtrType, is_buffer_or_region
 from tilewright.ir.text.assembly import AsmOp
-from tilewright.ir.text.syntax import STRING, AttributeSyntax
 
 
 class _CallEffects(MemoryEffect):
@@ -60,7 +59,6 @@ class ExternOp(AsmOp, RegionAccess):
     ASM: ClassVar[str] = (
         "$callee `(` $arguments `)` attr-dict `:` functional-type($arguments, $results_)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"callee": STRING}
 
     def __init__(
         self,
@@ -115,7 +113,6 @@ class SourceOp(AsmOp):
     traits = traits_def(States())
 
     ASM: ClassVar[str] = "$text attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"text": STRING}
 
     def __init__(self, text: str) -> None:
         super().__init__(properties=given(text=string(text)))

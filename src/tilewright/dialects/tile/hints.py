@@ -9,7 +9,7 @@ tile.print "x = %d", %x : index     values or whole buffers
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 from typing_extensions import override
@@ -20,7 +20,6 @@ from xdsl.utils.exceptions import VerifyException
 from tilewright.dialects.tile.access import AccessedRegion, Orders, RegionAccess, States, region_of
 from tilewright.dialects.tile.base import (
     ANY,
-    INTEGER,
     KeywordSyntax,
     Operand,
     given,
@@ -34,7 +33,6 @@ from tilewright.dialects.tile.base import (
 )
 from tilewright.dialects.tile.types import is_buffer_or_region
 from tilewright.ir.text.assembly import AsmOp
-from tilewright.ir.text.syntax import STRING, AttributeSyntax
 
 SYNC_SCOPES = KeywordSyntax(("block", "warp", "grid", "cluster"))
 _NAMED_BARRIERS = 16
@@ -51,7 +49,6 @@ class AssumeOp(AsmOp):
     traits = traits_def(States())
 
     ASM: ClassVar[str] = "$condition (`,` $message^)? attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"message": STRING}
 
     def __init__(self, condition: Operand, message: str | None = None) -> None:
         super().__init__(operands=[condition], properties=given(message=string(message)))
@@ -67,7 +64,6 @@ class AssertOp(AsmOp):
     traits = traits_def(Orders())
 
     ASM: ClassVar[str] = "$condition `,` $message attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"message": STRING}
 
     def __init__(self, condition: Operand, message: str = "") -> None:
         super().__init__(operands=[condition], properties=given(message=string(message)))
@@ -89,11 +85,6 @@ class SyncOp(AsmOp):
     ASM: ClassVar[str] = (
         "($scope^)? oilist(`barrier_id` $barrier_id | `arrive_count` $arrive_count) attr-dict"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
-        "scope": SYNC_SCOPES,
-        "barrier_id": INTEGER,
-        "arrive_count": INTEGER,
-    }
 
     def __init__(
         self,
@@ -133,7 +124,6 @@ class PrintOp(AsmOp, RegionAccess):
     traits = traits_def(Orders())
 
     ASM: ClassVar[str] = "$message (`,` $values^)? attr-dict (`:` type($values)^)?"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"message": STRING}
 
     def __init__(self, message: str, values: Sequence[Operand] = ()) -> None:
         super().__init__(operands=[values], properties=given(message=string(message)))

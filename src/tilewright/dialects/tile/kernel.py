@@ -70,6 +70,7 @@ from tilewright.dialects.tile.mixed import (
 )
 from tilewright.ir.text.parser import IRParser
 from tilewright.ir.text.printer import IRPrinter
+from tilewright.ir.traversal import enclosing
 
 _AXES = 3
 _MAX_THREADS = 1024
@@ -270,7 +271,4 @@ def _print(printer: IRPrinter, op: KernelOp) -> None:
 
 def kernel_of(op: Operation) -> KernelOp | None:
     """The kernel around `op`."""
-    parent = op.parent_op()
-    while parent is not None and not isinstance(parent, KernelOp):
-        parent = parent.parent_op()
-    return parent
+    return enclosing(op, KernelOp)

@@ -24,7 +24,6 @@ from xdsl.utils.exceptions import VerifyException
 from tilewright.dialects.tile.access import Orders
 from tilewright.dialects.tile.base import (
     ANY,
-    INTEGER,
     KeywordSyntax,
     Operand,
     given,
@@ -35,7 +34,6 @@ from tilewright.dialects.tile.base import (
 )
 from tilewright.dialects.tile.types import is_numeric
 from tilewright.ir.text.assembly import AsmOp, TypeRule
-from tilewright.ir.text.syntax import AttributeSyntax
 
 WARP_REDUCE_KINDS = KeywordSyntax(("sum", "max", "min", "bitand", "bitor", "bitxor"))
 SHUFFLE_MODES = KeywordSyntax(("idx", "xor", "up", "down"))
@@ -70,7 +68,6 @@ class WarpReduceOp(AsmOp):
     traits = traits_def(Orders())
 
     ASM: ClassVar[str] = "$kind $value attr-dict `:` type($value)"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"kind": WARP_REDUCE_KINDS}
     TYPES: ClassVar[Mapping[str, TypeRule]] = _LIKE_VALUE
 
     def __init__(self, kind: str, value: Operand) -> None:
@@ -100,7 +97,6 @@ class ShuffleOp(AsmOp):
     traits = traits_def(Orders())
 
     ASM: ClassVar[str] = "$mode $value `,` $offset (`width` $width^)? attr-dict `:` type($value)"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"mode": SHUFFLE_MODES, "width": INTEGER}
     TYPES: ClassVar[Mapping[str, TypeRule]] = _LIKE_VALUE
 
     def __init__(
@@ -143,7 +139,6 @@ class VoteOp(AsmOp):
     traits = traits_def(Orders())
 
     ASM: ClassVar[str] = "$mode $predicate (`width` $width^)? attr-dict `:` type($result)"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"mode": VOTE_MODES, "width": INTEGER}
 
     def __init__(
         self, mode: str, predicate: Operand, ballot: Attribute = i32, width: int | None = None

@@ -40,7 +40,6 @@ from tilewright.dialects.tile.allocs import LAYOUT
 from tilewright.dialects.tile.attributes import FragmentAttr, LayoutAttr, Space
 from tilewright.dialects.tile.base import (
     ANY,
-    INTEGER,
     KeywordSyntax,
     Operand,
     given,
@@ -67,7 +66,6 @@ from tilewright.dialects.tile.types import (
 )
 from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.text.assembly import TypeRule
-from tilewright.ir.text.syntax import AttributeSyntax
 
 EVICTION_POLICIES = KeywordSyntax(("evict_normal", "evict_first", "evict_last"))
 INSTRUCTIONS = KeywordSyntax(("tma", "cp_async"))
@@ -399,12 +397,6 @@ class Im2colOp(TileOp):
         "$src `->` $dst `at` `(` $nhw_step `,` $c_step `)` `kernel` $kernel `stride` $stride "
         "`dilation` $dilation `pad` $pad attr-dict `:` type($src) `->` type($dst)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
-        "kernel": INTEGER,
-        "stride": INTEGER,
-        "dilation": INTEGER,
-        "pad": INTEGER,
-    }
     READS: ClassVar[tuple[str, ...]] = ("src",)
     WRITES: ClassVar[tuple[str, ...]] = ("dst",)
 

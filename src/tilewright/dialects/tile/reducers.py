@@ -11,7 +11,6 @@ has one owner.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar, cast
 
 from typing_extensions import override
@@ -40,7 +39,6 @@ from tilewright.dialects.tile.movement import verify_extents
 from tilewright.dialects.tile.types import BUFFER, BUFFER_OR_REGION, BufferType, space_of
 from tilewright.ir.hints import name_hint_of
 from tilewright.ir.text.assembly import AsmOp
-from tilewright.ir.text.syntax import STRING, AttributeSyntax
 
 REDUCER_OPS = KeywordSyntax(("sum", "max", "min", "bitand", "bitor", "bitxor"))
 REPLICATIONS = KeywordSyntax(("all", "none"))
@@ -62,11 +60,6 @@ class ReducerAllocOp(AsmOp):
     ASM: ClassVar[str] = (
         "($name_hint^)? $op (`replication` `(` $replication^ `)`)? attr-dict `:` type($result)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
-        "name_hint": STRING,
-        "op": REDUCER_OPS,
-        "replication": REPLICATIONS,
-    }
 
     def __init__(
         self,

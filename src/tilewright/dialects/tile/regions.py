@@ -82,7 +82,6 @@ from tilewright.ir.text.assembly import AsmOp, Directive, TypeRule, Types
 from tilewright.ir.text.elements import ParseState
 from tilewright.ir.text.parser import IRParser
 from tilewright.ir.text.printer import IRPrinter
-from tilewright.ir.text.syntax import AttributeSyntax
 
 
 def _list_directive(which: str) -> Directive:
@@ -390,7 +389,6 @@ class PtrOfOp(AsmOp, LooksThrough):
     ASM: ClassVar[str] = (
         "$mode $base `[` $indices `]` (`extent` $extent^)? attr-dict `:` type($base)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"mode": MODES}
     TYPES: ClassVar[Mapping[str, TypeRule]] = {
         "result": TypeRule(
             "the result must point to the element type of the buffer",

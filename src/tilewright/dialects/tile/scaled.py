@@ -52,7 +52,6 @@ from tilewright.dialects.tile.compute import POLICIES
 from tilewright.dialects.tile.movement import matrix
 from tilewright.dialects.tile.types import BUFFER_OR_REGION, shape_text, space_of
 from tilewright.dialects.type_utils import element_type_of
-from tilewright.ir.text.syntax import AttributeSyntax
 
 FORMATS = KeywordSyntax(("e4m3", "e5m2", "e2m1", "bf16", "fp16"))
 BYTE = IntegerType(8)
@@ -144,11 +143,6 @@ class ScaledGemmOp(TileOp):
         "oilist(`clear_if` $clear_if | `policy` $policy) attr-dict "
         "`:` type($a) `,` type($b) `->` type($c)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
-        "a_format": FORMATS,
-        "b_format": FORMATS,
-        "policy": POLICIES,
-    }
     WRITES: ClassVar[tuple[str, ...]] = ("c",)
 
     def __init__(

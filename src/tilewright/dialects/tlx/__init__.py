@@ -7,8 +7,7 @@ layouts and lets go of them. Everything else that TLX programs do is in ``ttg`` 
 
 from __future__ import annotations
 
-from xdsl.ir import Dialect
-
+from tilewright.dialects.members import dialect_of
 from tilewright.dialects.tlx.attributes import (
     DummyRegisterLayout,
     DummyTMemLayout,
@@ -39,30 +38,7 @@ from tilewright.dialects.tlx.types import (
     StorageAliasSpecType,
 )
 
-Tlx = Dialect(
-    "tlx",
-    [
-        AssertSameLayoutExpectedOp,
-        AssertSameLayoutOp,
-        DumpLayoutOp,
-        LocalAliasOp,
-        PlacedAliasOp,
-        ReleaseLayoutOp,
-        RequireLayoutOp,
-        ReuseGroupOp,
-        SetBufferOverlapOp,
-        StorageAliasLocalAllocOp,
-        StorageAliasSpecOp,
-    ],
-    [
-        DummyRegisterLayout,
-        DummyTMemLayout,
-        NoVerifyLayout,
-        ReuseGroupType,
-        StorageAliasSpecType,
-        UserLayout,
-    ],
-)
+Tlx = dialect_of("tlx", globals())
 
 __all__ = [
     "GROUP_KIND",

@@ -10,8 +10,7 @@ Writing queries the printer's flavour. The stored form, where releases differ:
 Ops are grouped by what they are about, one file a group.
 """
 
-from xdsl.ir import Dialect
-
+from tilewright.dialects.members import dialect_of
 from tilewright.dialects.tt.atomics import (
     AtomicCASOp,
     AtomicLoadOp,
@@ -83,68 +82,7 @@ from tilewright.dialects.tt.shape import (
 from tilewright.dialects.tt.traits import GlobalMemory
 from tilewright.dialects.tt.types import PtrType, TensorDescType
 
-Tt = Dialect(
-    "tt",
-    [
-        AddPtrOp,
-        AdvanceOp,
-        ApproxDivFOp,
-        AssertOp,
-        AtomicCASOp,
-        AtomicLoadOp,
-        AtomicPollOp,
-        AtomicRMWOp,
-        AtomicStoreOp,
-        BitcastOp,
-        BroadcastOp,
-        CallOp,
-        CatOp,
-        ClampFOp,
-        DescriptorGatherOp,
-        DescriptorLoadOp,
-        DescriptorReduceOp,
-        DescriptorScatterOp,
-        DescriptorStoreOp,
-        DotOp,
-        DotScaledOp,
-        ElementwiseInlineAsmOp,
-        ExpandDimsOp,
-        ExternElementwiseOp,
-        FpToFpOp,
-        FuncOp,
-        GatherOp,
-        GetNumProgramsOp,
-        GetProgramIdOp,
-        GridDependencyLaunchDependentsOp,
-        GridDependencyWaitOp,
-        HistogramOp,
-        IntToPtrOp,
-        JoinOp,
-        LoadOp,
-        MakeRangeOp,
-        MakeTensorDescOp,
-        MakeTensorPtrOp,
-        MapElementwiseOp,
-        MapElementwiseReturnOp,
-        MulhiUIOp,
-        PreciseDivFOp,
-        PreciseSqrtOp,
-        PrintOp,
-        PtrToIntOp,
-        ReduceOp,
-        ReduceReturnOp,
-        ReshapeOp,
-        ReturnOp,
-        ScanOp,
-        ScanReturnOp,
-        SplatOp,
-        SplitOp,
-        StoreOp,
-        TransOp,
-        UnsplatOp,
-    ],
-    [CachePolicyAttr, PtrType, TensorDescType],
-)
+Tt = dialect_of("tt", globals())
 
 __all__ = [
     "AddPtrOp",

@@ -79,7 +79,7 @@ class AtomicRMWOp(_AtomicOp):
         "$atomic_rmw_op `,` $sem `,` $scope `,` $ptr `,` $val (`,` $mask^)? attr-dict "
         "`:` functional-type(operands, $result)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"atomic_rmw_op": RMW_OP, **_SYNTAX}
+    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {**_SYNTAX}
     TYPES: ClassVar[Mapping[str, TypeRule]] = {
         "ptr": TypeRule("ptr type matches value type", lambda types: pointer_like(types["val"])),
         "mask": TypeRule("mask type matches value type", lambda types: i1_like(types["val"])),

@@ -10,6 +10,7 @@ Properties are declared by kind, so that reading one gives an attribute of a kno
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TypeAlias, cast
 
 from typing_extensions import override
@@ -29,13 +30,17 @@ from tilewright.dialects.tt.enums import one_of
 from tilewright.dialects.tt.layout_rules import VerifyTensorLayouts
 from tilewright.dialects.tt.traits import TensorSize
 from tilewright.ir.text.assembly import AsmOp
-from tilewright.ir.text.syntax import Enum
+from tilewright.ir.text.syntax import BOOL, INT32, STRING, Enum
 
 Operand: TypeAlias = SSAValue | Operation
 """A value, or an op with one result standing for it."""
 
 TRUE = IntegerAttr.from_bool(True)
 FALSE = IntegerAttr.from_bool(False)
+
+I32_PROPERTY = replace(I32_ATTR, syntax=INT32)
+_BOOL_PROPERTY = replace(BOOL_ATTR, syntax=BOOL)
+_STRING_PROPERTY = replace(STRING_ATTR, syntax=STRING)
 
 
 def tt_traits(*traits: OpTrait) -> OpTraits:
@@ -54,13 +59,13 @@ class TraitCheckedOp(AsmOp):
 def i32_prop(default: int | None = None, *, name: str | None = None) -> IntegerAttr:
     """A 32-bit integer."""
     value = None if default is None else IntegerAttr(default, i32)
-    return cast("IntegerAttr", prop_def(I32_ATTR, prop_name=name, default_value=value))
+    return cast("IntegerAttr", prop_def(I32_PROPERTY, prop_name=name, default_value=value))
 
 
 def bool_prop(default: bool | None = None, *, name: str | None = None) -> IntegerAttr:
     """A truth value."""
     value = None if default is None else IntegerAttr.from_bool(default)
-    return cast("IntegerAttr", prop_def(BOOL_ATTR, prop_name=name, default_value=value))
+    return cast("IntegerAttr", prop_def(_BOOL_PROPERTY, prop_name=name, default_value=value))
 
 
 def enum_prop(enum: Enum, default: str | None = None, *, name: str | None = None) -> IntegerAttr:
@@ -76,7 +81,7 @@ def opt_enum_prop(enum: Enum, *, name: str | None = None) -> IntegerAttr | None:
 
 def string_prop(*, name: str | None = None) -> StringAttr:
     """A string."""
-    return cast("StringAttr", prop_def(STRING_ATTR, prop_name=name))
+    return cast("StringAttr", prop_def(_STRING_PROPERTY, prop_name=name))
 
 
 def ints_prop(*, name: str | None = None, optional: bool = False) -> DenseArrayBase[IntegerType]:

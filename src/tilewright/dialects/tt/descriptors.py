@@ -49,7 +49,6 @@ from tilewright.ir.text.assembly import AsmOp, Directive
 from tilewright.ir.text.elements import ParseState
 from tilewright.ir.text.parser import IRParser
 from tilewright.ir.text.printer import IRPrinter
-from tilewright.ir.text.syntax import AttributeSyntax
 
 _NO_REDUCTION = i32_attr(0)
 _MIN_GATHER_ROWS = 8
@@ -307,7 +306,6 @@ class DescriptorReduceOp(AsmOp):
     ASM: ClassVar[str] = (
         "$kind `,` $desc `[` $indices `]` `,` $src attr-dict `:` type($desc) `,` type($src)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"kind": DESCRIPTOR_REDUCE_KIND}
 
     def __init__(self, kind: str, desc: Operand, indices: Sequence[Operand], src: Operand) -> None:
         super().__init__(

@@ -49,7 +49,6 @@ from tilewright.ir.text.assembly import AsmOp, Directive, TypeRule
 from tilewright.ir.text.elements import ParseState
 from tilewright.ir.text.parser import IRParser
 from tilewright.ir.text.printer import IRPrinter
-from tilewright.ir.text.syntax import STRING, AttributeSyntax
 
 _CAST_TRAITS = tt_traits(
     CheckedElementwise(), SameOperandsAndResultShape(), SameOperandsAndResultEncoding(), Pure()
@@ -186,7 +185,6 @@ class ClampFOp(TraitCheckedOp):
     ASM: ClassVar[str] = (
         "$x `,` $min `,` $max `,` `propagateNan` `=` $propagateNan attr-dict `:` type($result)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"propagateNan": PROPAGATE_NAN}
     TYPES: ClassVar[Mapping[str, TypeRule]] = dict.fromkeys(("x", "min", "max"), _LIKE_RESULT)
 
     def __init__(self, x: Operand, min: Operand, max: Operand, propagate_nan: str = "none") -> None:
@@ -313,7 +311,6 @@ class ElementwiseInlineAsmOp(AsmOp):
     traits = tt_traits(CheckedElementwise(), SameOperandsAndResultEncoding(), PureIfMarked())
 
     ASM: ClassVar[str] = "$asm_string attr-dict ($args^ `:` type($args))? `->` type($result)"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"asm_string": STRING}
 
     def __init__(
         self,

@@ -45,4 +45,4 @@ def one_of(enum: Enum) -> Satisfies:
         return attribute.value.data in values
 
     cases = ", ".join(map(str, sorted(values)))
-    return Satisfies(f"allowed 32-bit signless integer cases: {cases}", holds, (IntegerAttr,))
+    return Satisfies(f"allowed 32-bit signless integer cases: {cases}", holds, (IntegerAttr,), enum)

@@ -47,7 +47,6 @@ from tilewright.dialects.type_utils import (
     shape_of,
 )
 from tilewright.ir.text.assembly import AsmOp, TypeRule
-from tilewright.ir.text.syntax import AttributeSyntax
 
 _RESULT = TypeRule("result's type matches accumulator's type", lambda types: types["d"])
 _SCALE_FACTORS = (16, 32)
@@ -111,7 +110,6 @@ class DotOp(AsmOp):
         "$a `,` $b `,` $c (`,` `inputPrecision` `=` $inputPrecision^)? attr-dict "
         "`:` type($a) `*` type($b) `->` type($d)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"inputPrecision": INPUT_PRECISION}
     TYPES: ClassVar[Mapping[str, TypeRule]] = {"c": _RESULT}
 
     def __init__(
@@ -195,10 +193,6 @@ class DotScaledOp(AsmOp):
         "`lhs` `=` $a_elem_type `rhs` `=` $b_elem_type attr-dict "
         "`:` type($a) (`,` type($a_scale)^)? `*` type($b) (`,` type($b_scale)^)? `->` type($d)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
-        "a_elem_type": SCALE_DOT_ELEM_TYPE,
-        "b_elem_type": SCALE_DOT_ELEM_TYPE,
-    }
     TYPES: ClassVar[Mapping[str, TypeRule]] = {"c": _RESULT}
 
     def __init__(

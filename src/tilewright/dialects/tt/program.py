@@ -7,7 +7,7 @@ pure. Printing and asserting must happen where they stand.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 from typing_extensions import override
@@ -32,7 +32,6 @@ from tilewright.dialects.tt.enums import PROGRAM_DIM
 from tilewright.dialects.tt.traits import GlobalFence, ObservableGlobalWrite
 from tilewright.dialects.type_utils import AnyTensor, element_type_of, shape_of, tensor_of
 from tilewright.ir.text.assembly import AsmOp
-from tilewright.ir.text.syntax import STRING, AttributeSyntax
 
 
 class _AxisOp(AsmOp):
@@ -44,7 +43,6 @@ class _AxisOp(AsmOp):
     traits = tt_traits(Pure())
 
     ASM: ClassVar[str] = "$axis attr-dict `:` type($result)"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"axis": PROGRAM_DIM}
 
     def __init__(self, axis: int) -> None:
         super().__init__(result_types=[i32], properties={"axis": i32_attr(axis)})
@@ -143,7 +141,6 @@ class PrintOp(AsmOp):
     traits = tt_traits(ObservableGlobalWrite())
 
     ASM: ClassVar[str] = "$prefix attr-dict (`:` $args^ `:` type($args))?"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"prefix": STRING}
 
     def __init__(
         self, prefix: str, args: Sequence[Operand], is_signed: Sequence[bool], hex: bool = False
@@ -170,7 +167,6 @@ class AssertOp(AsmOp):
     traits = tt_traits(ObservableGlobalWrite())
 
     ASM: ClassVar[str] = "$condition `,` $message attr-dict `:` type($condition)"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"message": STRING}
 
     def __init__(self, condition: Operand, message: str) -> None:
         super().__init__(operands=[condition], properties={"message": StringAttr(message)})

@@ -8,8 +8,7 @@ queried of them); where they put elements is computed elsewhere.
 
 from __future__ import annotations
 
-from xdsl.ir import Dialect
-
+from tilewright.dialects.members import dialect_of
 from tilewright.dialects.ttg.copies import (
     AsyncCommitGroupOp,
     AsyncCopyGlobalToLocalOp,
@@ -79,67 +78,7 @@ from tilewright.dialects.ttg.warps import (
     WarpYieldOp,
 )
 
-Ttg = Dialect(
-    "ttg",
-    [
-        AsyncCommitGroupOp,
-        AsyncCopyGlobalToLocalOp,
-        AsyncRemoteShmemCopyOp,
-        AsyncRemoteShmemStoreOp,
-        AsyncWaitOp,
-        BarrierOp,
-        Clock64Op,
-        ConvertLayoutOp,
-        Fp4ToFpOp,
-        GlobalScratchAllocOp,
-        InlineAsmOp,
-        LocalAllocOp,
-        LocalAtomicScatterRMWOp,
-        LocalBarrierOp,
-        LocalDeallocOp,
-        LocalGatherOp,
-        LocalLoadOp,
-        LocalScatterOp,
-        LocalStoreOp,
-        MaskOp,
-        MaskReturnOp,
-        MemDescDynamicSubsliceOp,
-        MemDescIndexOp,
-        MemDescReinterpretOp,
-        MemDescReshapeOp,
-        MemDescSubsliceOp,
-        MemDescSubviewOp,
-        MemDescTransOp,
-        PredicateStageOp,
-        PredicateYieldOp,
-        RemoteShmemStoreOp,
-        WarpIdOp,
-        WarpPredicateOp,
-        WarpReturnOp,
-        WarpSpecializeOp,
-        WarpSpecializePartitionsOp,
-        WarpYieldOp,
-    ],
-    [
-        AmdMfmaEncoding,
-        AmdRotatingSharedEncoding,
-        AmdWmmaEncoding,
-        AsyncTokenType,
-        BlockedEncoding,
-        DotOperandEncoding,
-        GenericLinearEncoding,
-        LinearEncoding,
-        MemDescType,
-        NvidiaMmaEncoding,
-        NvmmaSharedEncoding,
-        PaddedSharedEncoding,
-        PartitionedSharedEncoding,
-        SharedLinearEncoding,
-        SharedMemorySpace,
-        SliceEncoding,
-        SwizzledSharedEncoding,
-    ],
-)
+Ttg = dialect_of("ttg", globals())
 
 __all__ = [
     "AmdMfmaEncoding",

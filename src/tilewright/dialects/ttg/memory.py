@@ -41,7 +41,6 @@ from tilewright.dialects.type_utils import (
     shape_of,
 )
 from tilewright.ir.text.assembly import AsmOp, TypeRule
-from tilewright.ir.text.syntax import AttributeSyntax
 
 _MIN_ALIGNMENT = 16
 
@@ -251,7 +250,6 @@ class LocalAtomicScatterRMWOp(AsmOp):
         "$atomic_rmw_op `,` $dst `[` $indices `]` `,` $values (`,` $mask^)? attr-dict "
         "`:` functional-type(operands, results)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"atomic_rmw_op": RMW_OP}
     TYPES: ClassVar[Mapping[str, TypeRule]] = {
         "result": TypeRule("result type matches values type", lambda types: types["values"]),
         "mask": TypeRule("mask type matches values type", lambda types: i1_like(types["values"])),

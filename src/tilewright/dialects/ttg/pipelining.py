@@ -24,7 +24,6 @@ from tilewright.dialects.ttg.base import ANY, ttg_traits
 from tilewright.ir.constraints import Satisfies
 from tilewright.ir.interfaces import Edge, Point, RegionBranch, enter, exits, leave
 from tilewright.ir.text.assembly import AsmOp, TypeRule
-from tilewright.ir.text.syntax import INT32, AttributeSyntax
 
 
 def _is_signless_or_index(type: Attribute) -> bool:
@@ -54,7 +53,6 @@ class PredicateStageOp(AsmOp):
         "$iv `,` $ub `,` $step `maxStage` $maxStage `stage` $stage attr-dict "
         "`:` type($iv) `->` type($result)"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"maxStage": INT32, "stage": INT32}
     TYPES: ClassVar[Mapping[str, TypeRule]] = {"ub": _SAME, "step": _SAME}
 
     def __init__(self, iv: Operand, ub: Operand, step: Operand, max_stage: int, stage: int) -> None:

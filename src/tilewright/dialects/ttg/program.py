@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar, cast
 
 from typing_extensions import override
@@ -28,7 +28,6 @@ from tilewright.ir.constraints import Satisfies, either
 from tilewright.ir.text.assembly import AsmOp
 from tilewright.ir.text.parser import IRParser
 from tilewright.ir.text.printer import IRPrinter
-from tilewright.ir.text.syntax import STRING, AttributeSyntax
 
 ADDRESS_SPACES = {
     "none": 0,
@@ -183,7 +182,6 @@ class InlineAsmOp(AsmOp):
     traits = ttg_traits(PureIfMarked())
 
     ASM: ClassVar[str] = "$asm_string attr-dict ($args^)? `:` functional-type(operands, results)"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"asm_string": STRING}
 
     def __init__(
         self,

@@ -17,8 +17,7 @@ form of Triton 3.9 is stored and the printer writes that of its flavour.
 
 from __future__ import annotations
 
-from xdsl.ir import Dialect
-
+from tilewright.dialects.members import dialect_of
 from tilewright.dialects.ttng.attributes import (
     SHARED_CLUSTER_MEMORY,
     TENSOR_MEMORY,
@@ -94,73 +93,7 @@ from tilewright.dialects.ttng.tmem import (
 from tilewright.dialects.ttng.types import TensorDescIm2ColType
 from tilewright.dialects.ttng.wgmma import WarpGroupDotOp, WarpGroupDotWaitOp
 
-Ttng = Dialect(
-    "ttng",
-    [
-        ArriveBarrierOp,
-        AsyncBulkCopyGlobalToLocalOp,
-        AsyncBulkCopyLocalToGlobalOp,
-        AsyncCLCTryCancelOp,
-        AsyncCopyMbarrierArriveOp,
-        AsyncSharedStoreOp,
-        AsyncStoreOp,
-        AsyncTMACopyGlobalToLocalOp,
-        AsyncTMACopyLocalToGlobalOp,
-        AsyncTMAGatherOp,
-        AsyncTMAPrefetchOp,
-        AsyncTMAReduceOp,
-        AsyncTMAScatterOp,
-        BarrierExpectOp,
-        CLCGetProgramIdOp,
-        CLCIsCanceledOp,
-        CLCLoadResultOp,
-        CLCQueryCancelOp,
-        CLCTryCancelOp,
-        CLCTryCancelSyncOp,
-        ClusterArriveOp,
-        ClusterBarrierOp,
-        ClusterSize1DOp,
-        ClusterWaitOp,
-        FenceAsyncSharedOp,
-        FenceMBarrierInitReleaseClusterOp,
-        FenceOp,
-        InitBarrierOp,
-        InvalBarrierOp,
-        MapToRemoteBufferOp,
-        NamedBarrierArriveOp,
-        NamedBarrierWaitOp,
-        PackedArithOp,
-        PrefetchOp,
-        PrefetchTensormapOp,
-        ReinterpretTensorDescOp,
-        TCGen5CommitOp,
-        TCGen5MMAOp,
-        TCGen5MMAScaledOp,
-        TMAStoreTokenWaitOp,
-        TMAStoreWaitOp,
-        TMEMAllocOp,
-        TMEMCopyOp,
-        TMEMLoadOp,
-        TMEMStoreOp,
-        TMEMSubSliceOp,
-        TMEMWaitOp,
-        TensormapCreateOp,
-        TensormapFenceproxyAcquireOp,
-        VoteBallotSyncOp,
-        WaitBarrierOp,
-        WarpGroupDotOp,
-        WarpGroupDotWaitOp,
-    ],
-    [
-        NvidiaCachePolicy,
-        ReduceModifier,
-        SharedClusterMemorySpace,
-        TensorDescIm2ColType,
-        TensorMemoryEncoding,
-        TensorMemoryScalesEncoding,
-        TensorMemorySpace,
-    ],
-)
+Ttng = dialect_of("ttng", globals())
 
 __all__ = [
     "SHARED_CLUSTER_MEMORY",

@@ -41,7 +41,6 @@ from tilewright.dialects.ttng.effects import AccessEffect
 from tilewright.dialects.ttng.text import RenamedProperties, attributes, opt_i32_prop, rename
 from tilewright.ir.text.assembly import AsmOp, Directive
 from tilewright.ir.text.flavour import Flavour
-from tilewright.ir.text.syntax import INT32, AttributeSyntax
 
 
 @irdl_op_definition
@@ -54,7 +53,6 @@ class InitBarrierOp(AsmOp):
     traits = ttng_traits(AccessEffect(writes=("alloc",)))
 
     ASM: ClassVar[str] = "$alloc `,` $count attr-dict `:` type($alloc)"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"count": INT32}
 
     def __init__(self, alloc: Operand, count: int) -> None:
         super().__init__(operands=[alloc], properties={"count": i32_attr(count)})
@@ -93,7 +91,6 @@ class BarrierExpectOp(AsmOp):
     traits = ttng_traits(AccessEffect(writes=("alloc",)))
 
     ASM: ClassVar[str] = "$alloc `,` $size attr-dict `,` $pred `:` type($alloc)"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"size": INT32}
 
     def __init__(self, alloc: Operand, size: int, pred: Operand) -> None:
         super().__init__(operands=[alloc, pred], properties={"size": i32_attr(size)})
@@ -162,7 +159,6 @@ class ArriveBarrierOp(RenamedProperties):
     traits = ttng_traits(AccessEffect(reads=("alloc",), writes=("alloc",)))
 
     ASM: ClassVar[str] = "$alloc `,` $count (`,` $pred^)? `` custom<Attributes>() `:` type($alloc)"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"count": INT32}
     DIRECTIVES: ClassVar[Mapping[str, Directive]] = {
         "Attributes": attributes(
             {"fromCTA": None, "multicastCTA": _NO_MULTICAST, "perThread": None},

@@ -44,7 +44,6 @@ from tilewright.dialects.type_utils import (
 )
 from tilewright.ir.text.assembly import AsmOp, Directive
 from tilewright.ir.text.flavour import Flavour
-from tilewright.ir.text.syntax import AttributeSyntax
 
 i128 = IntegerType(128)
 
@@ -299,7 +298,6 @@ class CLCGetProgramIdOp(AsmOp):
     traits = ttng_traits(Pure())
 
     ASM: ClassVar[str] = "$clc_result `,` $dim attr-dict `:` type($clc_result) `->` type($result)"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"dim": PROGRAM_DIM}
 
 
 @irdl_op_definition

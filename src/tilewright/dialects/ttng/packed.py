@@ -7,7 +7,7 @@ halves one dimension of that operand.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -34,7 +34,7 @@ from tilewright.dialects.ttng.checks import layout_of
 from tilewright.dialects.type_utils import element_type_of, is_tensor, shape_of
 from tilewright.ir.constraints import Satisfies
 from tilewright.ir.text.assembly import AsmOp
-from tilewright.ir.text.syntax import AttributeSyntax, Enum
+from tilewright.ir.text.syntax import Enum
 
 OP_KIND = Enum({"add": 0, "sub": 1, "mul": 2, "fma": 3, "min": 4, "max": 5})
 
@@ -118,7 +118,6 @@ class PackedArithOp(AsmOp):
     traits = ttng_traits(Pure())
 
     ASM: ClassVar[str] = "$op_kind $values attr-dict `:` functional-type(values, result)"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"op_kind": OP_KIND}
 
     @property
     def kind(self) -> str:

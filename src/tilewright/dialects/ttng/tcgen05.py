@@ -69,7 +69,6 @@ from tilewright.dialects.ttng.effects import AccessEffect, Accumulates
 from tilewright.dialects.ttng.text import BARRIERS, token_directive
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.text.assembly import AsmOp, Directive
-from tilewright.ir.text.syntax import AttributeSyntax
 
 _MAX_COLUMNS = 256
 """The widest instruction."""
@@ -322,10 +321,6 @@ class TCGen5MMAScaledOp(AsmOp):
         "`:` type($a) `,` type($b) `,` type($d) `,` type($a_scale) `,` type($b_scale) "
         "(`,` type($barriers)^)?"
     )
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {
-        "a_type": SCALE_DOT_ELEM_TYPE,
-        "b_type": SCALE_DOT_ELEM_TYPE,
-    }
     DIRECTIVES: ClassVar[Mapping[str, Directive]] = _DIRECTIVES
 
     def __init__(

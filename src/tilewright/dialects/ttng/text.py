@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import IntegerAttr, i1
 from xdsl.ir import Attribute
 from xdsl.irdl import opt_prop_def
 
-from tilewright.dialects.tt.constraints import I32_ATTR
+from tilewright.dialects.tt.base import I32_PROPERTY
 from tilewright.dialects.ttg.types import TOKEN_TYPE
 from tilewright.ir.text.assembly import AsmOp, Directive
 from tilewright.ir.text.elements import ParseState
@@ -132,7 +132,7 @@ class RenamedProperties(AsmOp):
 
 def opt_i32_prop(*, name: str | None = None) -> IntegerAttr | None:
     """A 32-bit integer, or nothing."""
-    return cast("IntegerAttr | None", opt_prop_def(I32_ATTR, prop_name=name))
+    return cast("IntegerAttr | None", opt_prop_def(I32_PROPERTY, prop_name=name))
 
 
 def rename(attributes: dict[str, Attribute], old: str, new: str) -> dict[str, Attribute]:

@@ -61,7 +61,6 @@ from tilewright.dialects.ttng.effects import AccessEffect
 from tilewright.dialects.ttng.types import ANY_DESC, TensorDescIm2ColType
 from tilewright.dialects.type_utils import num_elements, rank_of, shape_of, tensor_of
 from tilewright.ir.text.assembly import AsmOp, Directive
-from tilewright.ir.text.syntax import AttributeSyntax
 
 MAX_RANK = 5
 _SI64 = IntegerType(64, Signedness.SIGNED)
@@ -390,7 +389,6 @@ class AsyncTMAReduceOp(CachedAccess):
     traits = ttng_traits(AccessEffect(reads=("desc", "src"), writes=("desc",)))
 
     ASM: ClassVar[str] = f"$kind `,` {_STORE}"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"kind": DESCRIPTOR_REDUCE_KIND}
     DIRECTIVES: ClassVar[Mapping[str, Directive]] = {"Attributes": access_attributes(())}
 
     def __init__(

@@ -48,7 +48,7 @@ from tilewright.dialects.ttng.text import RenamedProperties, attributes, rename,
 from tilewright.dialects.type_utils import bit_width, rank_of
 from tilewright.ir.text.assembly import AsmOp, Directive
 from tilewright.ir.text.flavour import Flavour
-from tilewright.ir.text.syntax import AttributeSyntax, Enum
+from tilewright.ir.text.syntax import Enum
 
 WAIT_KIND = Enum({"load": 0, "store": 1})
 _ONE = i32_attr(1)
@@ -323,4 +323,3 @@ class TMEMWaitOp(AsmOp):
     kind = enum_prop(WAIT_KIND)
 
     ASM: ClassVar[str] = "$kind attr-dict"
-    SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"kind": WAIT_KIND}

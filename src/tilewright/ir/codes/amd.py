@@ -87,7 +87,6 @@ ENTRIES: tuple[CodeEntry, ...] = (
     ),
     CodeEntry(
         code="TW7510",
-        severity="error",
         title="mbarriers not supported",
         meaning=(
             "Barriers in memory, which count arrivals and bytes, exist on NVIDIA GPUs since "
@@ -98,7 +97,6 @@ ENTRIES: tuple[CodeEntry, ...] = (
     ),
     CodeEntry(
         code="TW7511",
-        severity="error",
         title="TMA not supported",
         meaning=(
             "TMA, the unit of NVIDIA GPUs that copies tiles and reports bytes to a barrier, has "
@@ -109,7 +107,6 @@ ENTRIES: tuple[CodeEntry, ...] = (
     ),
     CodeEntry(
         code="TW7512",
-        severity="error",
         title="Clusters not supported",
         meaning="AMD GPUs do not schedule blocks together that access each other's shared memory.",
         example="with T.ClusterKernel(8, cluster_dims=(2, 1, 1)): ...   # error[TW7512] on gfx942",
@@ -117,7 +114,6 @@ ENTRIES: tuple[CodeEntry, ...] = (
     ),
     CodeEntry(
         code="TW7513",
-        severity="error",
         title="Warp roles not supported",
         meaning=(
             "Warp specialisation gives threads of a block different programs, with barriers in "
@@ -128,7 +124,6 @@ ENTRIES: tuple[CodeEntry, ...] = (
     ),
     CodeEntry(
         code="TW7514",
-        severity="error",
         title="Named barriers not supported",
         meaning=(
             "A barrier that counts some threads of a block has no counterpart: `s_barrier` "
@@ -139,7 +134,6 @@ ENTRIES: tuple[CodeEntry, ...] = (
     ),
     CodeEntry(
         code="TW7515",
-        severity="error",
         title="Tensor memory not supported",
         meaning=(
             "Tensor memory is part of Blackwell's tensor cores; matrix instructions of AMD GPUs"
@@ -150,7 +144,6 @@ ENTRIES: tuple[CodeEntry, ...] = (
     ),
     CodeEntry(
         code="TW7516",
-        severity="error",
         title="Raw asynchronous copies not supported",
         meaning=(
             "`T.ptx_cp_async` is one instruction of NVIDIA GPUs, with addresses that the kernel"
@@ -185,7 +178,6 @@ ENTRIES: tuple[CodeEntry, ...] = (
     ),
     CodeEntry(
         code="TW7519",
-        severity="error",
         title="External function not defined",
         meaning=(
             "`T.call_extern` names a function that no imported source defines. Names like `__expf` "
@@ -196,7 +188,6 @@ ENTRIES: tuple[CodeEntry, ...] = (
     ),
     CodeEntry(
         code="TW7520",
-        severity="error",
         title="Imported source has PTX",
         meaning=(
             "An `asm` statement of the source that a kernel imports is in PTX, the assembly "

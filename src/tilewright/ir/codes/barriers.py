@@ -7,7 +7,6 @@ from tilewright.ir.codes.entry import CodeEntry
 ENTRIES = (
     CodeEntry(
         code="TW4001",
-        severity="error",
         title="mbarriers require sm_90",
         meaning=(
             "`T.alloc_barrier` needs hardware barriers in shared memory (`mbarrier`), which come "
@@ -18,7 +17,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW4003",
-        severity="error",
         title="Tensor memory not available",
         meaning=(
             "The kernel allocates tensor memory, which only sm_100 and its relatives have; Hopper "
@@ -29,7 +27,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW4004",
-        severity="error",
         title="Multicast copy without expect-tx",
         meaning=(
             "A multicast TMA copy completes bytes on the mbarrier of every destination CTA. How "
@@ -44,7 +41,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW4005",
-        severity="error",
         title="Multicast mask names CTAs outside of the cluster",
         meaning=(
             "A bit of `cluster_mask` is set for a CTA that the cluster does not have, or the mask "
@@ -86,7 +82,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW4040",
-        severity="error",
         title="Manual schedule has the wrong length",
         meaning=(
             "`stage` and `order` of `T.Pipelined` need one entry for each statement of the loop "
@@ -99,7 +94,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW4041",
-        severity="error",
         title="Manual order is not a permutation",
         meaning=(
             "Two statements have the same position in the `order` of a loop, or a position is "
@@ -114,7 +108,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW4042",
-        severity="error",
         title="Schedule runs a statement before its producer",
         meaning=(
             "Within one iteration a statement depends on another one, but its stage and order "
@@ -132,7 +125,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW4043",
-        severity="error",
         title="Schedule violates a loop-carried dependence",
         meaning=(
             "A statement of the next iteration would run before the statement of this iteration "
@@ -152,7 +144,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW4044",
-        severity="error",
         title="Schedule separates a value from its use",
         meaning=(
             "A value computed by one statement is used by another one in a different stage. Only "
@@ -209,7 +200,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW4050",
-        severity="error",
         title="Transaction count mismatch on an mbarrier",
         meaning=(
             "In a phase of a user-defined barrier the expected bytes (expect-tx) differ from the "
@@ -223,7 +213,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW4051",
-        severity="error",
         title="Deadlock between roles",
         meaning=(
             "A role of a warp-specialised kernel waits for a phase that no sequence of arrivals "
@@ -240,7 +229,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW4052",
-        severity="error",
         title="Data race between roles",
         meaning=(
             "Two roles access the same bytes, at least one of them writes, and no barrier orders "
@@ -259,7 +247,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW4053",
-        severity="error",
         title="More arrivals than the arrive count",
         meaning=(
             "More threads arrive on a barrier in one phase than its arrive count, so a phase "
@@ -273,7 +260,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW4054",
-        severity="error",
         title="Wait may be overrun by the next phase",
         meaning=(
             "A role may still wait for a phase when the next one completes. Parity cannot "

@@ -13,8 +13,6 @@ class CodeEntry:
     """The entry of a code in docs/diagnostics.md and in ``tilewright explain``."""
 
     code: str
-    severity: SeverityName
-    """That of its usual use; the meaning names exceptions."""
     title: str
     """The headline: what is wrong, in one line."""
     meaning: str
@@ -23,3 +21,5 @@ class CodeEntry:
     """A short message, or the smallest kernel fragment that causes it."""
     fix: str
     """What to do, as an imperative."""
+    severity: SeverityName = "error"
+    """That of its usual use; the meaning names exceptions."""

@@ -7,7 +7,6 @@ from tilewright.ir.codes.entry import CodeEntry
 ENTRIES = (
     CodeEntry(
         code="TW9002",
-        severity="error",
         title="Pass produced invalid IR",
         meaning=(
             "Internal compiler error: the IR was valid before a pass and violates a rule of an op "
@@ -21,7 +20,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW9010",
-        severity="error",
         title="Generated barrier with a transaction count mismatch",
         meaning=(
             "Internal compiler error: in a warp-specialised loop made by the compiler, expected "
@@ -34,7 +32,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW9011",
-        severity="error",
         title="Generated roles deadlock",
         meaning=(
             "Internal compiler error: a role made by the compiler waits for a phase that is never "
@@ -45,7 +42,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW9012",
-        severity="error",
         title="Data race between generated roles",
         meaning=(
             "Internal compiler error: roles made by the compiler access the same bytes without "
@@ -56,7 +52,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW9013",
-        severity="error",
         title="Generated barrier with too many arrivals",
         meaning=(
             "Internal compiler error: more threads arrive on a generated barrier than its arrive "
@@ -67,7 +62,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW9014",
-        severity="error",
         title="Generated wait may be overrun",
         meaning="Internal compiler error: a generated wait may be overrun by the next phase.",
         example="the wait for phase 0 of full may be overrun by phase 1",
@@ -75,7 +69,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW9015",
-        severity="error",
         title="Expanded pipeline computes something else",
         meaning=(
             "Internal compiler error: the expanded loop and the serial loop leave different "
@@ -89,7 +82,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW9016",
-        severity="error",
         title="Pipeline plan reads the wrong version",
         meaning=(
             "Internal compiler error: under the planned schedule a statement would read other "
@@ -103,7 +95,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW9020",
-        severity="error",
         title="Invalid layout plan",
         meaning=(
             "Internal compiler error: the check of inferred layouts found two elements at one "
@@ -114,7 +105,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW9021",
-        severity="error",
         title="Data race in generated code",
         meaning=(
             "Two accesses of the same shared bytes in the finished kernel are not ordered. "
@@ -132,7 +122,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW9022",
-        severity="error",
         title="Missing async proxy fence in generated code",
         meaning=(
             "Internal compiler error: TMA or `wgmma` reads what threads wrote, and no "
@@ -143,7 +132,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW9023",
-        severity="error",
         title="Operand of an in-flight operation accessed in generated code",
         meaning=(
             "Registers of an in-flight `wgmma` or memory of an in-flight bulk store are accessed. "
@@ -158,7 +146,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW9024",
-        severity="error",
         title="Deadlock in generated code",
         meaning="Internal compiler error: threads of the finished kernel wait forever.",
         example="deadlock: threads 128 to 255 wait for phase 0 of full",
@@ -166,7 +153,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW9025",
-        severity="error",
         title="Transaction count mismatch in generated code",
         meaning=(
             "Internal compiler error: expected and completed bytes of a generated barrier differ."
@@ -178,7 +164,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW9026",
-        severity="error",
         title="Wrong number of arrivals in generated code",
         meaning=(
             "Internal compiler error: the arrive count of a generated barrier differs from its "
@@ -189,7 +174,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW9027",
-        severity="error",
         title="Wait overrun in generated code",
         meaning="Internal compiler error: a generated wait may be overrun by the next phase.",
         example="the wait for phase 0 of full may be overrun by phase 1",
@@ -197,7 +181,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW9028",
-        severity="error",
         title="Access outside of shared memory",
         meaning=(
             "An address of the finished kernel is outside of its shared buffer. Usually an index "
@@ -215,7 +198,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW9029",
-        severity="error",
         title="Shared buffer overwritten while it is live",
         meaning=(
             "Internal compiler error: the placement of shared memory gave the bytes of a buffer "
@@ -226,7 +208,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW9030",
-        severity="error",
         title="Kernel violates an invariant of device IR",
         meaning=(
             "Internal compiler error: before code is printed, a tile op or a fragment is left, a "
@@ -237,7 +218,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW9050",
-        severity="error",
         title="No CUDA or HIP for an op",
         meaning=(
             "Internal compiler error: an op or type reached the C++ printer that earlier passes "
@@ -248,7 +228,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW9060",
-        severity="error",
         title="Storage-alias placement check failed",
         meaning=(
             "Internal compiler error: the lowered IR does not place aliased buffers as planned."
@@ -258,7 +237,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW9061",
-        severity="error",
         title="Generated NumPy code failed",
         meaning=(
             "Internal compiler error: the code generated for a host run raised a Python exception."
@@ -268,7 +246,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW9062",
-        severity="error",
         title="Live buffers placed at the same addresses",
         meaning=(
             "Internal compiler error: the planner of shared or tensor memory gave the same bytes "
@@ -279,7 +256,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW9070",
-        severity="error",
         title="Kernel parameters do not match the machine code",
         meaning=(
             "Internal compiler error: the PTX entry takes another number of parameters than the "

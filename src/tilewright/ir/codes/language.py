@@ -7,7 +7,6 @@ from tilewright.ir.codes.entry import CodeEntry
 ENTRIES = (
     CodeEntry(
         code="TW1001",
-        severity="error",
         title="Python construct not supported in kernels",
         meaning=(
             "The kernel uses Python syntax that has no equivalent on a GPU: `break` and "
@@ -27,7 +26,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW1002",
-        severity="error",
         title="Name has no value",
         meaning=(
             "A variable is read on a path on which it was not assigned, or a global name cannot "
@@ -46,7 +44,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW1003",
-        severity="error",
         title="Types disagree where control flow joins",
         meaning=(
             "A variable has one type on one path and another type on the other: in the two "
@@ -62,7 +59,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW1004",
-        severity="error",
         title="Wrong call of a kernel function",
         meaning=(
             "The arguments do not match the parameters of a kernel function, a parameter has no "
@@ -79,7 +75,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW1005",
-        severity="error",
         title="Recursion in a kernel",
         meaning=(
             "A kernel function calls itself with the same argument types. Kernels are inlined and "
@@ -95,7 +90,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW1006",
-        severity="error",
         title="Return statement not allowed or of the wrong type",
         meaning=(
             "A kernel returns a value, two `return` statements of a function have different "
@@ -115,7 +109,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW1007",
-        severity="error",
         title="Source of a kernel function not available",
         meaning=(
             "A kernel is compiled from its source text. The function is a `lambda` or `async "
@@ -132,7 +125,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW1010",
-        severity="error",
         title="Error raised while a kernel is traced",
         meaning=(
             "A language function or plain Python raised an exception while the kernel was traced: "
@@ -147,7 +139,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW1020",
-        severity="error",
         title="T function used in the wrong place",
         meaning=(
             "A function of `T` that belongs into a kernel body is used outside of `with "
@@ -166,7 +157,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW1021",
-        severity="error",
         title="Dynamic size cannot be derived from the arguments",
         meaning=(
             "A size declared with `T.dynamic` is used, but no tensor parameter has it as a "
@@ -184,7 +174,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW1022",
-        severity="error",
         title="Number of indices does not match the rank",
         meaning="A buffer is indexed with more or fewer indices than it has dimensions.",
         example=(
@@ -195,7 +184,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW1023",
-        severity="error",
         title="While loop never ends",
         meaning=(
             "The condition of a `while` loop is true at compile time, so the loop would run "
@@ -206,7 +194,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW1024",
-        severity="error",
         title="Loop over something that is not iterable in a kernel",
         meaning=(
             "The `for` statement of a `T` kernel iterates over an object that is neither a loop "
@@ -217,7 +204,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW1025",
-        severity="error",
         title="break or continue in a loop without sequential order",
         meaning=(
             "`break` and `continue` need iterations that run sequentially. `T.Parallel` and "
@@ -232,7 +218,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW1026",
-        severity="error",
         title="Invalid argument of a T function",
         meaning=(
             "An argument of a function of `T` has the wrong type or value, or must be known at "
@@ -246,7 +231,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW1027",
-        severity="error",
         title="Function for hardware that no target has",
         meaning=(
             "The function belongs to hardware for which `T` kernels are not compiled, such as the "
@@ -260,7 +244,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW1028",
-        severity="error",
         title="Tile extents do not match",
         meaning=(
             "The extents of two operands of a tile operation differ: source and destination of a "
@@ -275,7 +258,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW1029",
-        severity="error",
         title="Tile operation cannot convert element types",
         meaning=(
             "An asynchronous or bulk copy moves bytes and cannot convert, but source and "
@@ -288,7 +270,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW1030",
-        severity="error",
         title="Declaration not valid in this kind of kernel",
         meaning=(
             "`T.const`, `T.empty` or a tensor annotation in the body belongs to eager kernels "
@@ -307,7 +288,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW1031",
-        severity="error",
         title="Size of an eager kernel cannot be solved",
         meaning=(
             "A size declared with `T.const` does not follow from the shapes of the arguments, or "
@@ -321,7 +301,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW1032",
-        severity="error",
         title="Argument shape does not match the declaration",
         meaning=(
             "A tensor passed to an eager kernel has another rank than declared, or a dimension "
@@ -335,7 +314,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW1033",
-        severity="error",
         title="IR violates a rule of an op",
         meaning=(
             "An op is invalid as written in IR text or as the kernel requests it: operand types, "
@@ -347,7 +325,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW1034",
-        severity="error",
         title="Python container modified inside traced control flow",
         meaning=(
             "Lists, dicts and sets are modified once, while the kernel is traced. The statement "
@@ -364,7 +341,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW1035",
-        severity="error",
         title="Explicit unrolling combined with an unroll factor",
         meaning=(
             "A loop in IR has both attributes: `tile.unroll_explicit`, which unrolls it fully, "
@@ -379,7 +355,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW1036",
-        severity="error",
         title="Explicit unrolling of a loop with unknown trip count",
         meaning=(
             "`explicit=True` replaces a loop by its iterations, but a bound or the step is a "
@@ -392,7 +367,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW1037",
-        severity="error",
         title="Explicit unrolling exceeds the limit",
         meaning=(
             "The trip count of a loop with `explicit=True` is larger than "

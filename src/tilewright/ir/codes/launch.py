@@ -7,7 +7,6 @@ from tilewright.ir.codes.entry import CodeEntry
 ENTRIES = (
     CodeEntry(
         code="TW6001",
-        severity="error",
         title="Op not supported by the NumPy target",
         meaning=(
             "A kernel is run on the host, and an op has no implementation there, for example "
@@ -18,7 +17,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6002",
-        severity="error",
         title="Module without exactly one function to run",
         meaning=(
             "A module run on the host must have one entry: a public function, or one marked "
@@ -29,7 +27,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6003",
-        severity="error",
         title="Kernel has a parameter that a launch cannot pass",
         meaning=(
             "A function takes a buffer in shared or tensor memory, or a tensor, as a parameter, "
@@ -51,7 +48,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6005",
-        severity="error",
         title="Launch grid too large",
         meaning=(
             "An extent of the launch grid exceeds what GPUs accept: 2147483647 blocks along x, "
@@ -62,7 +58,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6006",
-        severity="error",
         title="Element type not supported on GPUs",
         meaning=(
             "A buffer has elements that no NVIDIA GPU stores: 4-bit integers, or 8-bit floats of "
@@ -73,7 +68,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6007",
-        severity="error",
         title="Unknown target, or module bound to another one",
         meaning="The target is not known, or the module was bound to a different target before.",
         example='tilewright opt --bind-target="target=cuda:sm_91" kernel.mlir     # error[TW6007]',
@@ -81,7 +75,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6008",
-        severity="error",
         title="Clusters not supported by the target",
         meaning="The kernel launches clusters of blocks, which require sm_90 or later.",
         example=(
@@ -92,7 +85,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6009",
-        severity="error",
         title="Cluster too large",
         meaning="A cluster has more blocks than GPUs accept without an opt-in (8).",
         example=(
@@ -102,7 +94,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6010",
-        severity="error",
         title="Device assertion failed",
         meaning="A `tl.device_assert` does not hold in the program and lane given.",
         example='tl.device_assert(index < n, "index out of range")    # launched with debug=True',
@@ -110,7 +101,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6011",
-        severity="error",
         title="Undefined value used",
         meaning=(
             "A value that depends on lanes without a definition is stored or decides control "
@@ -124,7 +114,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6012",
-        severity="error",
         title="Program waits forever",
         meaning=(
             "A program spins on memory that no other program changes. Host runs execute programs "
@@ -140,7 +129,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6013",
-        severity="error",
         title="Loop step is not positive",
         meaning=(
             "The step of a loop is 0 or negative at run time. On a GPU such a loop does not end, "
@@ -151,7 +139,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6014",
-        severity="error",
         title="Invalid L2 hit ratio",
         meaning=(
             "The ratio given to `T.annotate_l2_hit_ratio` is not above 0 and at most 1, or the "
@@ -175,7 +162,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6016",
-        severity="error",
         title="Warp operation does not fit the warp",
         meaning=(
             "A shuffle has more lanes than a warp of the target, or a ballot fewer bits than that "
@@ -190,7 +176,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6020",
-        severity="error",
         title="Invalid launch",
         meaning=(
             "The arguments, options or grid of a launch do not match the kernel: a missing or "
@@ -202,7 +187,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6030",
-        severity="error",
         title="Argument does not match the declared tensor",
         meaning=(
             "An argument of a `T` kernel has another type, shape, stride or device than its "
@@ -218,7 +202,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6040",
-        severity="error",
         title="Op has no equivalent in stock Triton",
         meaning=(
             "An op cannot be expressed for a release of Triton without TLX, or needs a newer "
@@ -229,7 +212,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6041",
-        severity="error",
         title="Block pointers not supported",
         meaning=(
             "The kernel uses `tl.make_block_ptr`, which has no layout here and is removed from "
@@ -240,7 +222,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6042",
-        severity="error",
         title="2-CTA MMA not possible",
         meaning=(
             "A 2-CTA MMA (`cta_group::2`) needs 16-bit operands in shared memory with a 128-byte "

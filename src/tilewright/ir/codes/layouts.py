@@ -7,7 +7,6 @@ from tilewright.ir.codes.entry import CodeEntry
 ENTRIES = (
     CodeEntry(
         code="TW2001",
-        severity="error",
         title="Fragment element accessed outside of T.Parallel",
         meaning=(
             "Elements of a fragment are distributed over the threads of a block. Outside of "
@@ -27,7 +26,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW2010",
-        severity="error",
         title="Reducer filled again before it is finalized",
         meaning=(
             "`T.fill` opens a reduction on a reducer and `T.finalize_reducer` closes it. Here a "
@@ -42,7 +40,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW2011",
-        severity="error",
         title="Reducer finalized without a fill",
         meaning="`T.finalize_reducer` closes a reduction that no `T.fill` has opened.",
         example=(
@@ -52,7 +49,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW2012",
-        severity="error",
         title="Invalid access to a reducer",
         meaning=(
             "Between `T.fill` and `T.finalize_reducer` every thread holds a partial result, so "
@@ -67,7 +63,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW2013",
-        severity="error",
         title="Reducer written after it is finalized",
         meaning=(
             "After `T.finalize_reducer` the reducer holds the result and is read-only until the "
@@ -78,7 +73,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW2020",
-        severity="error",
         title="Conflicting layouts of a fragment",
         meaning=(
             "Two uses require different owners for an element of a fragment, and at least one of "
@@ -96,7 +90,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW2021",
-        severity="error",
         title="T.Parallel extent unknown at compile time",
         meaning=(
             "Iterations of `T.Parallel` are distributed over threads when the kernel is compiled, "
@@ -110,7 +103,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW2022",
-        severity="error",
         title="Layout cannot be computed at compile time",
         meaning=(
             "No formula gives, for each thread, the elements it owns: a fragment with a "
@@ -166,7 +158,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW2041",
-        severity="error",
         title="Descriptor used with two shared-memory layouts",
         meaning=(
             "TMA copies through one tensor descriptor need different swizzles of the shared "
@@ -180,7 +171,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW2042",
-        severity="error",
         title="Conflicting layouts of a shared or tensor-memory buffer",
         meaning=(
             "Two uses of a buffer require different layouts, or a use requires one that the "
@@ -194,7 +184,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW2043",
-        severity="error",
         title="Tensor memory cannot be accessed by this number of warps",
         meaning=(
             "The number of warps of the async task does not match the rows of a tensor-memory "
@@ -208,7 +197,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW2044",
-        severity="error",
         title="wgmma not possible with this shape and number of warps",
         meaning=(
             "`wgmma` is issued by groups of 4 warps and computes multiples of 64 rows per group. "
@@ -219,7 +207,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW2045",
-        severity="error",
         title="Layouts differ",
         meaning=(
             "`tlx.assert_same_layout` failed: at least one element has different owners in the "

@@ -22,7 +22,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW3003",
-        severity="error",
         title="GEMM not possible with these shapes, types or threads",
         meaning=(
             "No MMA instruction computes this GEMM. `infer-layouts` reports it when it runs on "
@@ -118,7 +117,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW3015",
-        severity="error",
         title="TMA copy starts at an invalid position",
         meaning=(
             "A TMA copy requested by the kernel starts at a column that is not a multiple of 16 "
@@ -142,7 +140,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW3017",
-        severity="error",
         title="TMA load outside of a tensor whose safe value is not zero",
         meaning=(
             "TMA fills what a box has outside of its tensor with zeros. The tensor has another "
@@ -167,7 +164,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW3030",
-        severity="error",
         title="Data race: two iterations of T.Parallel write one element",
         meaning=(
             "Iterations of `T.Parallel` have no order. Two of them write the same element, which "
@@ -185,7 +181,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW3031",
-        severity="error",
         title="Data race: an iteration of T.Parallel reads what another writes",
         meaning=(
             "Iterations of `T.Parallel` have no order, so a read of an element that another "
@@ -212,7 +207,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW3040",
-        severity="error",
         title="Buffer read before it is written",
         meaning=(
             "No op before this read writes the shared buffer or fragment on any path. Under a "
@@ -262,7 +256,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW3052",
-        severity="error",
         title="Layout of a tensor not supported by an access",
         meaning=(
             "T.annotate_layout gives a tensor in global memory a layout of its own. Accesses to "
@@ -293,7 +286,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW3054",
-        severity="error",
         title="No tcgen05 instruction for a GEMM",
         meaning=(
             "A GEMM into tensor memory has an extent, an operand or a cluster that the tensor "
@@ -306,7 +298,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW3055",
-        severity="error",
         title="Tensor memory accessed by element",
         meaning=(
             "A loop or a statement reads or writes single elements of a buffer in tensor memory. "

@@ -7,7 +7,6 @@ from tilewright.ir.codes.entry import CodeEntry
 ENTRIES = (
     CodeEntry(
         code="TW5001",
-        severity="error",
         title="Shared or tensor memory exceeded",
         meaning=(
             "The buffers of the kernel need more shared memory (or columns of tensor memory) than "
@@ -178,7 +177,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW5014",
-        severity="error",
         title="Aliased buffer misaligned for its swizzle",
         meaning=(
             "A buffer of a storage-alias spec starts at an offset that its swizzle does not "

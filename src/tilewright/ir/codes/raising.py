@@ -121,7 +121,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW8030",
-        severity="error",
         title="The target needs a kernel on tiles, and this one is not raised",
         meaning=(
             "Our own CUDA, HIP and Tenstorrent compile kernels on tiles. A `tl` kernel is raised "

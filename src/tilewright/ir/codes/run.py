@@ -7,7 +7,6 @@ from tilewright.ir.codes.entry import CodeEntry
 ENTRIES = (
     CodeEntry(
         code="TW6101",
-        severity="error",
         title="Access out of bounds",
         meaning=(
             "A load, store or copy accesses an element outside of its array or buffer. The "
@@ -22,7 +21,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6102",
-        severity="error",
         title="Access between elements of a strided array",
         meaning=(
             "An address is inside the memory of an array, but not at one of its elements, because "
@@ -36,7 +34,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6103",
-        severity="error",
         title="Misaligned address",
         meaning=(
             "The address of a load or store is not a multiple of its element size, usually after "
@@ -53,7 +50,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6104",
-        severity="error",
         title="Address outside of all arrays",
         meaning="The address belongs to no array that was passed to the launch.",
         example="load at an unmapped address: 0x7f0000001000 is in no array",
@@ -64,7 +60,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6105",
-        severity="error",
         title="Null pointer access",
         meaning=(
             "A load or store uses an address near zero, usually a pointer that was loaded from "
@@ -78,7 +73,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6106",
-        severity="error",
         title="Store to a read-only array",
         meaning=(
             "The kernel writes an array that NumPy marks as read-only, or a parameter that is "
@@ -91,7 +85,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6107",
-        severity="error",
         title="Uninitialised read",
         meaning=(
             "An element is read that no program, thread or copy has written, and that the caller "
@@ -105,7 +98,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6108",
-        severity="error",
         title="Data race",
         meaning=(
             "Two programs, blocks, iterations of `T.Parallel` or threads access one element "
@@ -134,7 +126,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6110",
-        severity="error",
         title="Invalid tensor descriptor",
         meaning=(
             "A tensor descriptor violates a rule of TMA: the last stride is 1, the address and "
@@ -148,7 +139,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6120",
-        severity="error",
         title="Asynchronous operation not waited for",
         meaning=(
             "Memory is accessed while an asynchronous copy or MMA that reads or writes it may be "
@@ -161,7 +151,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6121",
-        severity="error",
         title="Deadlock",
         meaning=(
             "All unfinished threads, roles or tasks wait, and no arrival can complete what they "
@@ -172,7 +161,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6122",
-        severity="error",
         title="Barrier misused",
         meaning=(
             "A barrier is used in a way the hardware does not permit: before initialisation, with "
@@ -183,7 +171,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6123",
-        severity="error",
         title="Result depends on the schedule",
         meaning=(
             "Two schedules of the same launch give different results: an ordering between tasks "
@@ -196,7 +183,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6124",
-        severity="error",
         title="Assertion or assumption violated",
         meaning=(
             "A `T.device_assert` or `T.assume` does not hold in this run. Compiled code relies on "
@@ -207,7 +193,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6125",
-        severity="error",
         title="Extents do not match at run time",
         meaning=(
             "Extents that are run-time values do not agree: source and destination of a copy, "
@@ -218,7 +203,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6126",
-        severity="error",
         title="Loop does not end",
         meaning=(
             "A `while` loop exceeded the limit of iterations, a loop has a step of 0, or a block "
@@ -242,7 +226,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6128",
-        severity="error",
         title="Integer division by zero",
         meaning="An integer division or remainder by zero whose result is used.",
         example="y = x // n                               # n = 0: error[TW6128]",
@@ -250,7 +233,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6129",
-        severity="error",
         title="Element of a result never written",
         meaning=(
             "No block writes an element of an output that the call returns, so it would return "

@@ -7,7 +7,6 @@ from tilewright.ir.codes.entry import CodeEntry
 ENTRIES = (
     CodeEntry(
         code="TW6130",
-        severity="error",
         title="Data race between async tasks",
         meaning=(
             "Two tasks or asynchronous operations access the same bytes, at least one of them "
@@ -21,7 +20,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6131",
-        severity="error",
         title="Aliased buffer overwritten before it is read",
         meaning="A read finds bytes that another buffer of the same storage has overwritten.",
         example=(
@@ -31,7 +29,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6132",
-        severity="error",
         title="Missing wait",
         meaning=(
             "Memory of an asynchronous operation is accessed without a wait for its completion."
@@ -44,7 +41,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6133",
-        severity="error",
         title="Missing async proxy fence",
         meaning=(
             "Threads write shared memory that TMA or an MMA reads, without `fence.proxy.async` "
@@ -61,7 +57,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6134",
-        severity="error",
         title="Wrong arrive count",
         meaning=(
             "A barrier is initialised with an arrive count that differs from the arrivals of a "
@@ -74,7 +69,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6135",
-        severity="error",
         title="Wait for the wrong parity",
         meaning="A task waits with a parity that does not match the phase it needs.",
         example=(
@@ -84,7 +78,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6136",
-        severity="error",
         title="Transaction count mismatch",
         meaning=(
             "The expected bytes of a phase (expect-tx) differ from the bytes that copies complete."
@@ -94,7 +87,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6137",
-        severity="error",
         title="Barrier used before it is initialised",
         meaning=(
             "A task uses a barrier before its initialisation is visible. Between CTAs, a cluster "
@@ -111,7 +103,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6138",
-        severity="error",
         title="Missing arrival",
         meaning="A task waits for a phase that no task completes.",
         example="missing arrival: partition0 waits for empty[0]; no task arrives on it",
@@ -119,7 +110,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6139",
-        severity="error",
         title="Buffer never read",
         meaning=(
             "No task reads the data that a copy or store put into a buffer, in any run. "
@@ -133,7 +123,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6140",
-        severity="error",
         title="Stale read",
         meaning="A read returns data that was read before, or that was loaded for another task.",
         example=(
@@ -143,7 +132,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6141",
-        severity="error",
         title="Arguments overlap",
         meaning=(
             "Two array arguments share bytes, and the kernel writes one of them. Tensors of a `T` "
@@ -154,7 +142,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6145",
-        severity="error",
         title="Operand of an in-flight operation accessed",
         meaning=(
             "Registers of an in-flight `wgmma` are accessed before `nv.wgmma.wait` and the "
@@ -165,7 +152,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6146",
-        severity="error",
         title="Misaligned bulk copy or matrix operand",
         meaning=(
             "A bulk copy, a TMA box or a matrix operand starts at an address, or has a row size "
@@ -178,7 +164,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6147",
-        severity="error",
         title="Warp-level operation in divergent code",
         meaning=(
             "An operation that a whole warp, a warp group or exactly one thread must execute is "
@@ -189,7 +174,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6148",
-        severity="error",
         title="Tensor memory used against its rules",
         meaning=(
             "Columns of tensor memory are freed twice, with another size, or not at all, or are "

@@ -7,7 +7,6 @@ from tilewright.ir.codes.entry import CodeEntry
 ENTRIES = (
     CodeEntry(
         code="TW5019",
-        severity="error",
         title="Storage aliasing not possible",
         meaning=(
             "A `storage_alias_spec`, an allocation from it or an overlap definition cannot be "
@@ -19,7 +18,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW5021",
-        severity="error",
         title="Tensor-memory allocation with fewer than two dimensions (E1)",
         meaning=(
             "Tensor memory has rows and columns, so a buffer in it needs at least two dimensions."
@@ -29,7 +27,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW5022",
-        severity="error",
         title="Requested storage size too small (E2)",
         meaning="`buffer_size_bytes` of a spec is smaller than its buffers need.",
         example=(
@@ -40,7 +37,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW5023",
-        severity="error",
         title="Second overlap definition for a spec (E3)",
         meaning="A spec has two `set_buffer_overlap` calls and no phases that distinguish them.",
         example=(
@@ -51,7 +47,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW5024",
-        severity="error",
         title="Distinct buffers do not fit (E4)",
         meaning="Members of a distinct `reuse_group` need more space than the storage has.",
         example="not enough space for distinct allocations: need 4096 bytes, have 2048 bytes",
@@ -59,7 +54,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW5025",
-        severity="error",
         title="Spec without a computed shape (E5)",
         meaning="A pass that materialises allocations ran before the pass that computes sizes.",
         example="storage_alias_spec has no shape set; run TLXStorageAliasSizeDefinition pass first",
@@ -67,7 +61,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW5026",
-        severity="error",
         title="Group stride is not a multiple of the buffer size (E6)",
         meaning=(
             "The distance between groups of buffers must be a whole number of buffers, so that an "
@@ -81,7 +74,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW5027",
-        severity="error",
         title="Offset is not a multiple of the buffer size (E7)",
         meaning=(
             "A buffer must start at a whole number of its own size within the storage, so that an "
@@ -92,7 +84,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW5028",
-        severity="error",
         title="Spec still used after materialisation (E8)",
         meaning="An op other than an allocation or an overlap definition uses the spec.",
         example="storage_alias_spec still has uses after allocation materialization",
@@ -100,7 +91,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW5029",
-        severity="error",
         title="View changes the size of an array of buffers (E9)",
         meaning=(
             "A view of a whole array of aliased buffers changes the size per buffer, so indices "
@@ -111,7 +101,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW5030",
-        severity="error",
         title="Arrays with different placements join (E10)",
         meaning="Control flow selects between arrays of buffers that have different placements.",
         example=(
@@ -124,7 +113,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW5031",
-        severity="error",
         title="Aliased buffer crosses a call (E11)",
         meaning=(
             "An array of aliased buffers is an argument or result of a function that is not "
@@ -135,7 +123,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW5032",
-        severity="error",
         title="Unsupported use of an array of aliased buffers (E12)",
         meaning="An op uses the whole array in a way that cannot be rewritten after placement.",
         example="unsupported use of a storage-alias buffer array",
@@ -143,7 +130,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW5033",
-        severity="error",
         title="group_size on a group that is not shared (E13)",
         meaning=(
             "`group_size` is the count of consecutive buffers that make one member of a shared "
@@ -154,7 +140,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW5034",
-        severity="error",
         title="Local alias of something that is not an allocation (E14)",
         meaning="A local alias must refer to an allocation or to another alias.",
         example="LocalAliasOp must refer to a local_alloc or local_alias op",
@@ -162,7 +147,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW5035",
-        severity="error",
         title="Local alias larger than its allocation (E15)",
         meaning=(
             "An alias needs more bits (or rows of tensor memory) than an allocation that has "
@@ -173,7 +157,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW5036",
-        severity="error",
         title="Buffer count is not a multiple of the group size (E16)",
         meaning="An array in a group with `group_size` must have a whole number of groups.",
         example="buffer count (3) must be a multiple of the accumulated group_size (2)",
@@ -181,7 +164,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW5037",
-        severity="error",
         title="Storage-alias region exceeds the memory (E17)",
         meaning=(
             "The region needs more shared or tensor memory than the target has; `tilewright "
@@ -193,7 +175,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW5038",
-        severity="error",
         title="Buffer start violates its alignment (E18)",
         meaning="The placement gives a buffer a start that its layout (swizzle) does not permit.",
         example="buffer 1 would start at 512, but its layout needs a multiple of 1024",
@@ -201,7 +182,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW5039",
-        severity="error",
         title="Overlap definitions contradict each other (E19)",
         meaning="An earlier overlap definition fixed a placement that this one contradicts.",
         example=(
@@ -212,7 +192,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW5040",
-        severity="error",
         title="Live buffers share bytes (E20)",
         meaning=(
             "Two buffers of different phases are live at the same time and share the bytes given."
@@ -224,7 +203,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW5041",
-        severity="error",
         title="Reuse groups contradict each other (E21)",
         meaning="The groups of one spec cannot be satisfied together, for the reason given.",
         example="reuse groups of this spec contradict each other: distinct(b, a) does not hold",
@@ -232,7 +210,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW5042",
-        severity="error",
         title="Buffer index out of range (E22)",
         meaning="A constant index selects a buffer that the array does not have.",
         example="index 2 is outside of 'buffers', which has 2 buffers",
@@ -371,7 +348,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW5071",
-        severity="error",
         title="Empty reuse group (V1)",
         meaning="A `reuse_group` has no members.",
         example="reuse_group requires at least one element",
@@ -379,7 +355,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW5072",
-        severity="error",
         title="group_size is not positive (V2)",
         meaning="`group_size` of a `reuse_group` must be a positive integer.",
         example="group_size must be a positive integer, got 0",
@@ -387,7 +362,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW5073",
-        severity="error",
         title="Buffer appears twice in a reuse group (V3)",
         meaning="Each allocation can be a member of the tree of groups only once.",
         example=(
@@ -398,7 +372,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW5074",
-        severity="error",
         title="Buffers of different specs in one group (V4)",
         meaning="All buffers of a group must be allocated from the same `storage_alias_spec`.",
         example=(
@@ -409,7 +382,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW5075",
-        severity="error",
         title="Tensor-memory buffer without a buffer dimension (V5)",
         meaning="A tensor-memory buffer in a group needs a leading dimension that counts buffers.",
         example=(
@@ -419,7 +391,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW5076",
-        severity="error",
         title="Group member is not an aliased allocation (V6)",
         meaning="A member of a `reuse_group` was not allocated from a `storage_alias_spec`.",
         example=(

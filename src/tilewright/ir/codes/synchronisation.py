@@ -162,7 +162,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW4072",
-        severity="error",
         title="Barrier required in divergent code",
         meaning=(
             "Under a condition that differs between threads, one thread writes an element of "
@@ -179,7 +178,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW4073",
-        severity="error",
         title="Tile operation in divergent code",
         meaning=(
             "A tile operation is distributed over all threads of the block or role, but only some "
@@ -194,7 +192,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW4074",
-        severity="error",
         title="No named barrier left for the kernel",
         meaning=(
             "Triton reserves the first named barriers of a CTA: two, and one for each partition. "
@@ -219,7 +216,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW4076",
-        severity="error",
         title="Atomic of a block in code that not all threads reach",
         meaning=(
             "Code that names no thread is code of the block: one thread makes an atomic update, "
@@ -235,7 +231,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW4081",
-        severity="error",
         title="Data race on shared memory",
         meaning=(
             "Two accesses of the same shared bytes, by threads of user-defined roles or by an "
@@ -250,7 +245,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW4082",
-        severity="error",
         title="Missing async proxy fence",
         meaning=(
             "Threads write shared memory that TMA or `wgmma` then reads, without "
@@ -264,7 +258,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW4083",
-        severity="error",
         title="Operand of an in-flight operation accessed",
         meaning=(
             "Registers of an in-flight `wgmma`, or shared memory of an in-flight bulk store, are "
@@ -279,7 +272,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW4084",
-        severity="error",
         title="Deadlock",
         meaning=(
             "Threads of a user-defined role wait forever: for a phase of an mbarrier that is "
@@ -293,7 +285,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW4085",
-        severity="error",
         title="Transaction count mismatch",
         meaning=(
             "The expected bytes of a phase (expect-tx) differ from the bytes that copies complete "
@@ -306,7 +297,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW4086",
-        severity="error",
         title="Wrong number of arrivals",
         meaning=(
             "The arrive count of an mbarrier, or the thread count of a named barrier, differs "
@@ -317,7 +307,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW4087",
-        severity="error",
         title="Wait may be overrun by the next phase",
         meaning=(
             "A thread may still wait for a phase when the next one completes; parity cannot "
@@ -328,7 +317,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW4088",
-        severity="error",
         title="Access outside of shared memory",
         meaning=(
             "An address of a user-defined role is outside of its shared buffer or of the shared "

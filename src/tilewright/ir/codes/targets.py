@@ -7,7 +7,6 @@ from tilewright.ir.codes.entry import CodeEntry
 ENTRIES = (
     CodeEntry(
         code="TW6202",
-        severity="error",
         title="Triton rejected the IR",
         meaning=(
             "Triton's compiler reported a diagnostic or crashed. The text is Triton's own, at the "
@@ -21,7 +20,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6203",
-        severity="error",
         title="Assembler failed",
         meaning="`ptxas` rejected the generated PTX or crashed.",
         example="ptxas fatal: Unresolved extern function 'my_function'",
@@ -60,7 +58,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6207",
-        severity="error",
         title="Module without exactly one kernel",
         meaning="A module compiled to machine code must have exactly one public function.",
         example="tilewright compile --target triton:sm_90 two_kernels.ttir    # error[TW6207]",
@@ -68,7 +65,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6208",
-        severity="error",
         title="TTGIR for another target",
         meaning=(
             "TTGIR is specific to an architecture, and the module was lowered for another one "
@@ -100,7 +96,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6211",
-        severity="error",
         title="No instruction for this operation on the target",
         meaning=(
             "The target has no instruction for the op, or none for these operand types or layouts."
@@ -124,7 +119,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW6213",
-        severity="error",
         title="Host code of a kernel not supported",
         meaning=(
             "Statements of a `T` kernel outside of `T.Kernel` run on the host before the launch. "

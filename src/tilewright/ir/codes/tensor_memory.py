@@ -7,7 +7,6 @@ from tilewright.ir.codes.entry import CodeEntry
 ENTRIES = (
     CodeEntry(
         code="TW5080",
-        severity="error",
         title="Tensor memory exceeded",
         meaning=(
             "The buffers that a kernel has in tensor memory at one time need more than its 512 "

@@ -7,7 +7,6 @@ from tilewright.ir.codes.entry import CodeEntry
 ENTRIES = (
     CodeEntry(
         code="TW7001",
-        severity="error",
         title="unknown schedule policy, raster order or core grid",
         meaning=(
             "The annotation `tt.schedule` or an option of the pipeline names a policy, an order or "
@@ -18,7 +17,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7010",
-        severity="error",
         title="empty launch grid",
         meaning="The launch grid has no block, so no core would have any work.",
         example="with T.Kernel(T.ceildiv(0, 32)) as bx: ...",
@@ -26,7 +24,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7011",
-        severity="error",
         title="multicast with the policy strided",
         meaning=(
             "With the policy strided the cores of a row or column have no rows or columns of "
@@ -37,7 +34,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7012",
-        severity="error",
         title="launch grid depends on run-time values",
         meaning=(
             "Blocks are assigned to cores at compile time. A call compiles for its extents; a "
@@ -48,7 +44,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7013",
-        severity="error",
         title="launches without a fixed order",
         meaning=(
             "The kernels of a function are programs that the host enqueues in the order of the "
@@ -59,7 +54,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7014",
-        severity="error",
         title="tensor that launches cannot share",
         meaning=(
             "Several kernels of one function use a tensor, and it has one arrangement in tiles. "
@@ -71,7 +65,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7020",
-        severity="error",
         title="element type without a tile format",
         meaning="The packer and the unpacker store tiles in few formats; this is none of them.",
         example="A: T.Tensor((64, 64), T.float64)",
@@ -79,7 +72,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7021",
-        severity="error",
         title="float16 and bfloat16 in one kernel",
         meaning=(
             "The unpackers of a core are configured for 5 or for 8 exponent bits, and the vendor's "
@@ -90,7 +82,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7022",
-        severity="error",
         title="dimensions that do not form tiles",
         meaning=(
             "A buffer or a tensor is used along tile rows and along tile columns where no "
@@ -102,7 +93,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7023",
-        severity="error",
         title="tensor with run-time extents",
         meaning=(
             "Pages and padding of a tensor are computed at compile time. A call compiles for its "
@@ -113,7 +103,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7024",
-        severity="error",
         title="unknown sharding",
         meaning=(
             "The setting `tt.shard` names a tensor that the kernel does not have, or a way of "
@@ -124,7 +113,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7030",
-        severity="error",
         title="synchronisation across the grid",
         meaning="A core processes its blocks sequentially, so blocks cannot wait for each other.",
         example="T.sync_grid()",
@@ -132,7 +120,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7031",
-        severity="error",
         title="order of reads and writes of a tensor",
         meaning=(
             "The reader of a core runs ahead of its writer: a block cannot read what it has "
@@ -144,7 +131,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7040",
-        severity="error",
         title="core outside the core grid",
         meaning="The schedule assigns blocks to a core that the target does not have.",
         example="tt.schedule = {cores = [16, 16], ...}   # on wormhole",
@@ -152,7 +138,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7050",
-        severity="error",
         title="circular buffers do not fit L1",
         meaning=(
             "The circular buffers of a core need more L1 than the target has, with outputs of one "
@@ -163,7 +148,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7051",
-        severity="error",
         title="more circular buffers than the target has",
         meaning="Every buffer of a kernel takes one index, of which a core has 32 or 64.",
         example="40 T.alloc_shared buffers on wormhole",
@@ -171,7 +155,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7061",
-        severity="error",
         title="blocks that are not whole tiles",
         meaning=(
             "Offsets and sizes of the copies of a tensor have a common divisor that is not a "
@@ -183,7 +166,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7062",
-        severity="error",
         title="copy with unknown bounds",
         meaning=(
             "The pages of a tensor are laid out for the offsets that copies can have. They may "
@@ -195,7 +177,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7070",
-        severity="error",
         title="no tile intrinsic",
         meaning=(
             "Compute kernels consist of calls on whole tiles, and there is none for this op. "
@@ -206,7 +187,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7071",
-        severity="error",
         title="part of an on-chip buffer",
         meaning="On-chip buffers are circular buffers of whole blocks: ops use all of one.",
         example="T.copy(A[0:32, 0:32], a[0:32, 0:32])   # a has 64 columns",
@@ -214,7 +194,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7080",
-        severity="error",
         title="raster order needs a constant grid",
         meaning="The orders z_order and hilbert are tables, computed at compile time.",
         example="order=hilbert with a grid of run-time extents",
@@ -222,7 +201,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7081",
-        severity="error",
         title="raster block without extent",
         meaning="The order block_linear takes blocks of at least one row and one column.",
         example="order=block_linear:0x4",
@@ -230,7 +208,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7082",
-        severity="error",
         title="raster order with too large a table",
         meaning=(
             "The orders z_order and hilbert are listed among the run-time arguments of a core with "
@@ -255,7 +232,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7100",
-        severity="error",
         title="incomplete plan of a program",
         meaning=(
             "`verify-tt` found kernels without a host plan, or a plan without a required entry."
@@ -265,7 +241,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7101",
-        severity="error",
         title="grid without blocks in the plan",
         meaning=("Every extent of the launch grid in the plan has to be positive."),
         example="grid = {x = 0, y = 8, z = 1}",
@@ -273,7 +248,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7102",
-        severity="error",
         title="block not assigned exactly once",
         meaning=(
             "The assignments of the cores do not cover the launch grid, or cover a block twice."
@@ -283,7 +257,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7103",
-        severity="error",
         title="core range outside the core grid",
         meaning=(
             "The plan uses cores that the target does not have, or a range without six entries."
@@ -293,7 +266,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7104",
-        severity="error",
         title="circular buffers of plan and kernels differ",
         meaning=("An index is used twice, out of range, or declared by the plan or a kernel only."),
         example="plan: c_0 with 2 pages; reader: c_0 with 4 pages",
@@ -301,7 +273,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7105",
-        severity="error",
         title="circular buffers exceed L1",
         meaning=(
             "The circular buffers of the plan take more L1 than a core has. It is a warning when "
@@ -312,7 +283,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7106",
-        severity="error",
         title="page size is not that of a tile",
         meaning=("A page of a circular buffer is one tile of its format, aligned to 16 bytes."),
         example="c_0: bf16, page_bytes = 1024",
@@ -320,7 +290,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7107",
-        severity="error",
         title="circular buffer used by a second role",
         meaning=("One kernel reserves and pushes pages of a circular buffer, one waits and pops."),
         example="cb_push_back(c_0, 1) in the compute kernel, c_0 is filled by the reader",
@@ -328,7 +297,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7108",
-        severity="error",
         title="pages pushed and popped differ",
         meaning=("Over a whole run of a core, as many pages have to be popped as are pushed."),
         example="circular buffer 0: 8 pages pushed and 7 popped on core (0, 0)",
@@ -336,7 +304,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7109",
-        severity="error",
         title="block size does not divide the page count",
         meaning=(
             "A push or pop that does not divide the page count straddles the end of the buffer."
@@ -346,7 +313,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7110",
-        severity="error",
         title="control flow depends on data",
         meaning=(
             "Reader, compute and writer run the same loops and branches, so bounds, conditions and "
@@ -358,7 +324,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7111",
-        severity="error",
         title="DST protocol violated",
         meaning=(
             "A section of DST is acquired, committed, waited for and released in this order on all "
@@ -369,7 +334,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7112",
-        severity="error",
         title="init or format missing",
         meaning=(
             "A math op runs with the configuration of another one, or unpacks or packs another "
@@ -380,7 +344,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7113",
-        severity="error",
         title="NoC barrier, reserve or wait missing",
         meaning=(
             "Pages are pushed before their data has arrived, popped before it has left, or pushed "
@@ -391,7 +354,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7114",
-        severity="error",
         title="reader and writer walk over blocks differently",
         meaning=("Both have to use the same raster map, or results are written to other blocks."),
         example="reader: row_major, writer: column_major",
@@ -399,7 +361,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7115",
-        severity="error",
         title="arguments of kernel and plan differ",
         meaning=("The host passes the 32-bit arguments that the plan lists, at most 341."),
         example="reader takes A_addr, start_id; the plan lists start_id, A_addr",
@@ -407,7 +368,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7116",
-        severity="error",
         title="inconsistent multicast",
         meaning=(
             "A multicast group sends pages to all cores of a rectangle but the sender. The "
@@ -420,7 +380,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7117",
-        severity="error",
         title="raw access in a compute kernel",
         meaning=("A compute kernel consists of calls on tiles, loops and integer arithmetic."),
         example="memref.load in a compute kernel",
@@ -428,7 +387,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7118",
-        severity="error",
         title="on-chip element type without a tile format",
         meaning="Circular buffers hold tiles in the formats of the packer and the unpacker.",
         example="acc = T.alloc_fragment((32, 32), T.float64)",
@@ -436,7 +394,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7119",
-        severity="error",
         title="circular wait between kernels",
         meaning=(
             "A reserve or wait for more pages than the buffer has blocks forever, or with these "
@@ -447,7 +404,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7120",
-        severity="error",
         title="a panel that stays in L1 is not the one that a block needs",
         meaning=(
             "The reader leaves out a load although the block needs other pages than those that its "
@@ -459,7 +415,6 @@ ENTRIES = (
     ),
     CodeEntry(
         code="TW7121",
-        severity="error",
         title="shards that do not suit the program",
         meaning=(
             "The shards of a tensor in L1 do not cover it core by core, or a circular buffer that "

@@ -6,9 +6,7 @@ from tilewright.ir.codes.entry import CodeEntry
 
 
 def _entry(code: str, title: str, meaning: str, example: str, fix: str) -> CodeEntry:
-    return CodeEntry(
-        code=code, severity="error", title=title, meaning=meaning, example=example, fix=fix
-    )
+    return CodeEntry(code=code, title=title, meaning=meaning, example=example, fix=fix)
 
 
 ENTRIES = (

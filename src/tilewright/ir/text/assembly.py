@@ -17,7 +17,8 @@ and successors, ``attr-dict``, ``attr-dict-with-keyword``, ``type($x)``, ``strip
 
 Further class constants, all optional:
 
-* ``SYNTAX``: how a property prints where the format names it (see ``syntax``);
+* ``SYNTAX``: how a property prints where the format names it (see ``syntax``), if its constraint
+  does not say so;
 * ``TYPES``: rules for types the text does not show, in order of evaluation, e.g.
   ``{"mask": TypeRule("mask type matches ptr type", lambda t: i1_like(t["ptr"]))}``. They are
   also verified: a violated rule is ``failed to verify that <description>``;

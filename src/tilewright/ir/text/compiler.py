@@ -18,6 +18,7 @@ from xdsl.ir import Attribute
 from xdsl.irdl import IRDLOperation, OptionalDef, VariadicDef
 from xdsl.irdl.constraints import AttrConstraint, EqAttrConstraint, RangeLengthConstraint, RangeOf
 
+from tilewright.ir.constraints import Satisfies
 from tilewright.ir.text.assembly import AsmOp
 from tilewright.ir.text.elements import (
     AllOperands,
@@ -37,7 +38,7 @@ from tilewright.ir.text.elements import (
     Successors,
     TypeOf,
 )
-from tilewright.ir.text.syntax import ANY
+from tilewright.ir.text.syntax import ANY, AttributeSyntax
 
 _SEGMENTS = ("operandSegmentSizes", "resultSegmentSizes")
 
@@ -176,8 +177,13 @@ class FormatCompiler:
             return Successors(self.successors[name])
         if name in self.properties:
             self.shown.add(name)
-            return Property(name, self.op.SYNTAX.get(name, ANY), self.properties[name])
+            return Property(name, self._syntax(name), self.properties[name])
         raise FormatError(f"'{name}' is neither operand, property, region nor successor")
+
+    def _syntax(self, name: str) -> AttributeSyntax:
+        constraint = self.op.get_irdl_definition().properties[name].constr
+        own = constraint.syntax if isinstance(constraint, Satisfies) else None
+        return self.op.SYNTAX.get(name) or own or ANY
 
     def _custom(self, name: str) -> Element:
         if self.reader.skip("("):

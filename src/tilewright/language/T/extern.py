@@ -141,7 +141,7 @@ def _kind_of(function: Callable[[Any, Any], Any]) -> str:
     kind = found.kind if isinstance(found, _Probe) else ""
     if not kind:
         raise FrontendError(
-            "T.comm_reducer takes lambda x, y: x + y, T.max(x, y) or T.min(x, y)",
+            "T.comm_reducer takes lambda x, y: x + y, x * y, T.max(x, y) or T.min(x, y)",
             code=BAD_ARGUMENT,
         )
     return kind
@@ -158,6 +158,9 @@ class _Probe:
 
     def __radd__(self, other: object) -> _Probe:
         return _Probe("sum")
+
+    def __mul__(self, other: object) -> _Probe:
+        return _Probe("prod")
 
     def extreme(self, op_name: str) -> _Probe:
         return _Probe(op_name)

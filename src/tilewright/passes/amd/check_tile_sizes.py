@@ -27,7 +27,7 @@ from tilewright.dialects.tile.access import LooksThrough, base_of
 from tilewright.ir.codes.shared import SHARED_MEMORY_EXCEEDED
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
-from tilewright.ir.traversal import walk
+from tilewright.ir.traversal import enclosing, walk
 from tilewright.passes.gpu.shared_sizes import bytes_of
 
 _LOOPS = (ForOp, PersistentOp, PipelineOp)
@@ -86,7 +86,4 @@ def _may_be_short(loop: PipelineOp) -> bool:
 
 def _loop_around(op: Operation) -> Operation | None:
     """The innermost loop that an op is in."""
-    outer = op.parent_op()
-    while outer is not None and not isinstance(outer, _LOOPS):
-        outer = outer.parent_op()
-    return outer
+    return enclosing(op, *_LOOPS)

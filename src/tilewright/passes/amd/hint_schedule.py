@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 
 from tilewright.dialects.amd.matrix import MatrixCoreOp
@@ -31,7 +31,7 @@ from tilewright.dialects.simt import MoveOp
 from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import Space, names, space_of
 from tilewright.ir.diagnostics import DiagnosticEngine
-from tilewright.ir.interfaces import constant_value
+from tilewright.ir.interfaces import constant_trip_count
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
@@ -104,15 +104,7 @@ def _stays(op: Operation) -> bool:
 
 
 def _is_unrolled(loop: ForOp) -> bool:
-    return names.UNROLL in loop.attributes and _trips(loop) is not None
-
-
-def _trips(loop: ForOp) -> int | None:
-    bounds = [constant_value(each) for each in loop.operands[:3]]
-    values = [each.value.data for each in bounds if isinstance(each, IntegerAttr)]
-    if len(values) != 3 or values[2] <= 0:
-        return None
-    return max(0, -(-(values[1] - values[0]) // values[2]))
+    return names.UNROLL in loop.attributes and constant_trip_count(*loop.operands[:3]) is not None
 
 
 def _counts(block: Block) -> Counter[str]:
@@ -124,7 +116,7 @@ def _counts(block: Block) -> Counter[str]:
         elif (kind := _kind_of(op)) is not None:
             found[kind] += 1
         for region in op.regions:
-            trips = (_trips(op) if isinstance(op, ForOp) else 1) or 1
+            trips = (constant_trip_count(*op.operands[:3]) if isinstance(op, ForOp) else 1) or 1
             for inner in region.blocks:
                 for kind, count in _counts(inner).items():
                     found[kind] += trips * count

@@ -37,7 +37,7 @@ from tilewright.dialects.tile.access import base_of, may_share_bytes
 from tilewright.dialects.tile.interfaces import writes
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
-from tilewright.ir.traversal import walk
+from tilewright.ir.traversal import enclosing, walk
 from tilewright.passes.gpu.shared_sizes import bytes_of
 from tilewright.passes.gpu.tile_regions import TileRegion, part_of
 
@@ -167,10 +167,7 @@ def matrix_axes(part: TileRegion) -> list[int]:
 
 def innermost_pipeline(op: Operation) -> PipelineOp | None:
     """The pipelined loop that an op is in."""
-    outer = op.parent_op()
-    while outer is not None and not isinstance(outer, PipelineOp):
-        outer = outer.parent_op()
-    return outer
+    return enclosing(op, PipelineOp)
 
 
 def _read(value: SSAValue, operands: Mapping[SSAValue, Operand]) -> Read | None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from tilewright.dialects.amd.ops import MfmaOp, WmmaOp
@@ -29,7 +29,7 @@ from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.simt.target import amd_chip_of
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.ir.diagnostics import DiagnosticEngine
-from tilewright.ir.interfaces import constant_value
+from tilewright.ir.interfaces import constant_integer
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.passes.tile.index_builder import IndexBuilder
@@ -55,7 +55,7 @@ class RemapBlocks(Pass):
             kernel = functions[launch.kernel.string_value()]
             chip = amd_chip_of(kernel)
             if chip is not None and chip.xcds > 1 and self._is_concerned(kernel):
-                _remap(kernel, [_known(each) for each in launch.grid], chip.xcds)
+                _remap(kernel, [constant_integer(each) for each in launch.grid], chip.xcds)
 
     def _is_concerned(self, kernel: FuncOp) -> bool:
         if simt_names.COOPERATIVE in kernel.attributes:
@@ -64,11 +64,6 @@ class RemapBlocks(Pass):
         if any(isinstance(op, WhileOp) for op in ops):
             return False
         return self.always or any(isinstance(op, MfmaOp | WmmaOp) for op in ops)
-
-
-def _known(value: SSAValue) -> int | None:
-    constant = constant_value(value)
-    return constant.value.data if isinstance(constant, IntegerAttr) else None
 
 
 def _remap(kernel: FuncOp, grid: list[int | None], dies: int) -> None:

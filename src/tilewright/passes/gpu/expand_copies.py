@@ -59,7 +59,7 @@ from tilewright.dialects.tile.types import is_buffer_or_region
 from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
-from tilewright.ir.traversal import walk
+from tilewright.ir.traversal import enclosing, walk
 from tilewright.passes.gpu.conversions import converted, copied
 from tilewright.passes.gpu.lower.combiners import expand_reduce_by, expand_scan_by
 from tilewright.passes.gpu.lower.scans import lower_scan
@@ -275,16 +275,9 @@ def _expand_each(op: AtomicOp) -> None:
     code.rewriter.erase(op)
 
 
-def _is_in_parallel(op: Operation) -> bool:
-    outer = op.parent_op()
-    while outer is not None and not isinstance(outer, ParallelOp):
-        outer = outer.parent_op()
-    return outer is not None
-
-
 def _expand_atomic(op: AtomicOp) -> None:
     assert op.value is not None
-    if _is_in_parallel(op):
+    if enclosing(op, ParallelOp) is not None:
         _expand_each(op)
         return
     target, code = part_of(op.dst), IndexBuilder(op)

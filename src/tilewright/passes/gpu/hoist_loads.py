@@ -15,12 +15,13 @@
 `S` and `D` are shared buffers. The CUDA compiler does not know that they do not overlap, so that
 the load of an iteration would be issued after the store of the one before, and wait for its own
 latency. `T` is a tensor that the kernel only reads: what the next iteration of `k` needs of it is
-loaded while the tensor cores work, and no iteration waits for global memory.
+loaded while the tensor cores work, and no iteration waits for global memory. Where several blocks
+share a multiprocessor they hide that latency for each other, and registers are what they lack.
 
 A load is moved if its indices are computed from the variables of the two loops and what is outside,
 and if the loop around it does no more than access memory: threads do not synchronise in it. What is
-loaded ahead takes registers, at most `_MAX_REGISTERS` for a loop. A kernel that spills is compiled
-again without this pass.
+loaded ahead takes registers, at most `_MAX_REGISTERS` for a loop, and for all that an iteration
+loads for the next. A kernel that spills is compiled again without this pass.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from tilewright.dialects.simt import ConvertOp, MoveOp
 from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.tile import AllocOp, ExternOp, Space, names, space_of
 from tilewright.dialects.tile.interfaces import writes
-from tilewright.dialects.tile.types import buffer_type
+from tilewright.dialects.tile.types import PtrType, buffer_type
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.interfaces import constant_value
@@ -54,7 +55,7 @@ from tilewright.passes.tile.index_builder import IndexBuilder
 
 _MAX_REGISTERS = 32
 _REGISTER_BYTES = 4
-_PLAIN = (LoadOp, StoreOp, MoveOp, ConvertOp, AllocOp, ExternOp, ForOp, IfOp, YieldOp)
+_PLAIN = (LoadOp, StoreOp, MoveOp, ConvertOp, AllocOp, ForOp, IfOp, YieldOp)
 """What a loop may do besides arithmetic: all that it accesses is known."""
 
 
@@ -67,36 +68,60 @@ class HoistLoads(Pass):
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for function in module.body.ops:
             if isinstance(function, FuncOp) and simt_names.KERNEL in function.attributes:
+                left: dict[ForOp, int] | None = None if _shares_multiprocessor(function) else {}
                 for op in [op for op in walk(function) if isinstance(op, ForOp)]:
                     if names.UNROLL in op.attributes and _is_plain(op):
-                        _hoist(op)
+                        _hoist(op, left)
 
 
 def _is_plain(loop: ForOp) -> bool:
     """Whether all that a loop accesses is known, and no thread waits in it."""
-    return all(isinstance(op, _PLAIN) or is_side_effect_free(op) for op in loop.body.walk())
+    return all(
+        isinstance(op, _PLAIN) or is_side_effect_free(op) or _computes(op)
+        for op in loop.body.walk()
+    )
 
 
-def _hoist(loop: ForOp) -> None:
+def _computes(op: Operation) -> bool:
+    """Whether a call works on registers that it is given; one that gets none may do anything."""
+    if not isinstance(op, ExternOp):
+        return False
+    pointers = [each for each in op.arguments if isinstance(each.type, PtrType)]
+    return bool(pointers) and all(space_of(each.type) is Space.LOCAL for each in pointers)
+
+
+def _shares_multiprocessor(function: FuncOp) -> bool:
+    blocks = function.attributes.get(simt_names.MIN_BLOCKS)
+    return isinstance(blocks, IntegerAttr) and blocks.value.data > 1
+
+
+def _hoist(loop: ForOp, left: dict[ForOp, int] | None) -> None:
+    """`left`: registers that loops have for loads of their next iteration; None for none."""
     trip_count = trip_count_of(loop)
     if trip_count is None or trip_count < 2 or loop.results or not _counts(loop):
         return
     written = {region.base for region in writes(loop)}
-    around = _Around.of(loop)
+    around = None if left is None else _Around.of(loop)
     budget = _MAX_REGISTERS
     within: list[_Load] = []
     ahead: list[_Load] = []
     for op in loop.body.block.ops:
         load = _Load.of(op)
-        if load is None or load.registers * trip_count > budget:
+        if load is None:
             continue
+        taken = load.registers * trip_count
         if _is_after_stores(load, written) and load.depends_on(loop) is not None:
-            within.append(load)
-        elif around is not None and around.may_hoist(load):
+            if taken <= budget:
+                budget -= taken
+                within.append(load)
+        elif (
+            around is not None
+            and left is not None
+            and around.may_hoist(load)
+            and taken <= left.setdefault(around.loop, _MAX_REGISTERS)
+        ):
+            left[around.loop] -= taken
             ahead.append(load)
-        else:
-            continue
-        budget -= load.registers * trip_count
     if within:
         _Copies(loop, within, trip_count).before_stores()
     if ahead:

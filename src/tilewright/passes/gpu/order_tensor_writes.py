@@ -37,7 +37,7 @@ from tilewright.dialects.tile.interfaces import writes
 from tilewright.dialects.tile.warps import WsOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
-from tilewright.ir.traversal import walk
+from tilewright.ir.traversal import enclosing, walk
 from tilewright.passes.gpu.expand_copies import BY_ENGINE
 from tilewright.passes.tile.index_builder import IndexBuilder
 
@@ -144,9 +144,7 @@ def _writes(op: Operation) -> list[_Write]:
 def _sync_before(op: Operation) -> SyncOp:
     """A barrier of the threads that reach `op`: those of the block, or of a role."""
     sync = SyncOp()
-    outer = op.parent_op()
-    while outer is not None and not isinstance(outer, WsOp):
-        outer = outer.parent_op()
+    outer = enclosing(op, WsOp)
     if outer is not None:
         sync.attributes[nv_names.ROLE_BARRIER] = UnitAttr()
     return sync

@@ -43,7 +43,7 @@ from tilewright.dialects.tile.interfaces import reads, writes
 from tilewright.dialects.tile.kernel import kernel_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
-from tilewright.ir.traversal import walk
+from tilewright.ir.traversal import enclosing, walk
 from tilewright.passes.gpu.arch import arch_of
 from tilewright.passes.gpu.expand_copies import BY_ENGINE
 from tilewright.passes.tile.index_builder import IndexBuilder
@@ -90,7 +90,7 @@ class SelectTmaStores(Pass):
 
 def _select_reduction(op: AtomicOp, starts: Starts, engine: DiagnosticEngine) -> None:
     """Mark an update that TMA makes."""
-    if op.is_element or not comes_together(op) or _is_in_parallel(op):
+    if op.is_element or not comes_together(op) or enclosing(op, ParallelOp) is not None:
         return
     if begins_by_thread(op.dst) or (op.value is not None and begins_by_thread(op.value)):
         return  # each thread updates a part of its own
@@ -104,13 +104,6 @@ def _select_reduction(op: AtomicOp, starts: Starts, engine: DiagnosticEngine) ->
     remark = engine.remark(op, f"TMA reduction not used: {reason}", NOT_TMA)
     if later is not None:
         remark.note(later, "here")
-
-
-def _is_in_parallel(op: Operation) -> bool:
-    outer = op.parent_op()
-    while outer is not None and not isinstance(outer, ParallelOp):
-        outer = outer.parent_op()
-    return outer is not None
 
 
 def _other_access(update: AtomicOp) -> Operation | None:

@@ -25,6 +25,7 @@ from functools import reduce
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnitAttr
 from xdsl.ir import Block, Operation, SSAValue
 
+from tilewright.analysis.integers.index_values import addends_of
 from tilewright.dialects.arith import AddiOp
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.nv import AsyncMoveOp
@@ -59,7 +60,7 @@ class SplitAddresses(Pass):
 def _split(op: AsyncMoveOp) -> None:
     variables = frozenset(_unrolled_around(op))
     (index,) = op.src_indices
-    addends = list(_addends(index))
+    addends = list(addends_of(index))
     steps = [each for each in addends if _counts(each, variables)]
     rest = [each for each in addends if each not in steps]
     if not steps or not rest:
@@ -86,15 +87,6 @@ def _is_unrolled(loop: ForOp) -> bool:
     return (
         names.UNROLL_FACTOR not in loop.attributes and (count or _MAX_UNROLLED + 1) <= _MAX_UNROLLED
     )
-
-
-def _addends(value: SSAValue) -> Iterator[SSAValue]:
-    owner = value.owner
-    if isinstance(owner, AddiOp):
-        for each in owner.operands:
-            yield from _addends(each)
-    else:
-        yield value
 
 
 def _counts(value: SSAValue, variables: frozenset[SSAValue]) -> bool:

@@ -36,7 +36,7 @@ from tilewright.dialects.simt.target import amd_chip_of
 from tilewright.dialects.tile import AtomicOp, Space, names, space_of
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.ir.diagnostics import DiagnosticEngine
-from tilewright.ir.interfaces import constant_value
+from tilewright.ir.interfaces import constant_trip_count
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 
@@ -98,11 +98,7 @@ def _is_worth_it(loop: ForOp, trip_count: int) -> bool:
 
 def trip_count_of(loop: ForOp) -> int | None:
     """The trip count of a loop, if it is known."""
-    bounds = [constant_value(each) for each in (loop.lower_bound, loop.upper_bound, loop.step)]
-    integers = [each.value.data for each in bounds if isinstance(each, IntegerAttr)]
-    if len(integers) < len(bounds) or integers[2] <= 0:
-        return None
-    return len(range(*integers))
+    return constant_trip_count(loop.lower_bound, loop.upper_bound, loop.step)
 
 
 def _size(loop: ForOp) -> int:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, i64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, BlockArgument, SSAValue
 
 from tilewright.analysis.affine import Poly
 from tilewright.analysis.pid_address.atoms import kind_of
@@ -77,15 +77,32 @@ def _is_known(state: Raising, poly: Poly) -> bool:
 
 def _emit(state: Raising, view: View) -> SSAValue:
     at = state.at
+    _assume_hints(state, view)
     if is_address(view.base):
         base = _memory_at(at, state.scalars[view.base], view.element, view.divisor)
     else:
         base = state.bases[view.base, view.element]
     made = emit_view(view, at, state.symbols, base)
-    if view.divisor is not None:
-        assert isinstance(made.owner, ViewOp)
+    if view.is_described:
+        assert isinstance(made.owner, ViewOp) and view.divisor is not None
         _assume_multiples(at, made.owner.strides, view.divisor * _BYTE // bit_width(view.element))
     return made
+
+
+def _assume_hints(state: Raising, view: View) -> None:
+    """State what divides the values of a view, as hints of the kernel do."""
+    known = (view.origin, *view.strides, *(each for each in view.extents if each is not None))
+    atoms = dict.fromkeys(atom for each in known for atom in atoms_read(each))
+    for atom in atoms:
+        value = state.plan.addresses.value_of(atom)
+        if value is not None and atom.divisor > 1 and not isinstance(value, BlockArgument):
+            index = state.at.to_index(state.scalars[value])
+            _assume_multiple(state.at, index, atom.divisor, "a hint of the kernel")
+
+
+def _assume_multiple(at: Builder, value: SSAValue, divisor: int, reason: str) -> None:
+    rest = at.value(RemsiOp(value, at.index(divisor)))
+    at.add(AssumeOp(at.value(CmpiOp("eq", rest, at.index(0))), reason))
 
 
 def _memory_at(at: Builder, address: SSAValue, element: Attribute, divisor: int | None) -> SSAValue:
@@ -100,6 +117,4 @@ def _assume_multiples(at: Builder, strides: Iterable[SSAValue], unit: int) -> No
     if unit <= 1:
         return
     for stride in strides:
-        rest = at.value(RemsiOp(stride, at.index(unit)))
-        holds = at.value(CmpiOp("eq", rest, at.index(0)))
-        at.add(AssumeOp(holds, "rows of a descriptor begin at multiples of 16 bytes"))
+        _assume_multiple(at, stride, unit, "rows of a descriptor begin at multiples of 16 bytes")

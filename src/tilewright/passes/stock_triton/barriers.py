@@ -29,7 +29,7 @@ from tilewright.dialects.ttng import (
     NamedBarrierWaitOp,
 )
 from tilewright.ir.diagnostics import DiagnosticEngine
-from tilewright.ir.interfaces import constant_value
+from tilewright.ir.interfaces import constant_integer
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 from tilewright.passes.stock_triton.clusters import arrive_remotely
@@ -142,7 +142,7 @@ def free_named_barriers(module: ModuleOp, rewriter: Rewriter, engine: Diagnostic
     ops = [op for op in walk(module) if isinstance(op, NamedBarrierWaitOp | NamedBarrierArriveOp)]
     tasks = [op for op in walk(module) if isinstance(op, WarpSpecializeOp)]
     own = _FIRST_PARTITION + max((len(op.partitions) for op in tasks), default=0)
-    ids = {op: _constant_id(op.bar) for op in ops}
+    ids = {op: constant_integer(op.bar) for op in ops}
     used = {barrier_id for barrier_id in ids.values() if barrier_id is not None}
     free = [barrier_id for barrier_id in range(own, _NAMED_BARRIERS) if barrier_id not in used]
     moved: dict[int, int] = {}
@@ -165,11 +165,6 @@ def free_named_barriers(module: ModuleOp, rewriter: Rewriter, engine: Diagnostic
             constant = ConstantOp.of(moved[barrier_id], i32)
             rewriter.insert_before(op, constant)
             op.operands[0] = constant.result
-
-
-def _constant_id(value: SSAValue) -> int | None:
-    found = constant_value(value)
-    return found.value.data if isinstance(found, IntegerAttr) else None
 
 
 def named_wait(op: Operation, rewriter: Rewriter, engine: DiagnosticEngine) -> None:

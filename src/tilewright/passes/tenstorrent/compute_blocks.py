@@ -42,6 +42,7 @@ from tilewright.dialects.tensix.sfpu import (
 from tilewright.dialects.tensix.types import Role
 from tilewright.dialects.tile import AllocOp, GemmOp, ReduceOp, TransposeOp
 from tilewright.dialects.type_utils import element_type_of
+from tilewright.ir.interfaces import constant_integer
 from tilewright.ir.rewrite import inherit_location
 from tilewright.ir.traversal import walk
 from tilewright.passes.tenstorrent.block_ops import buffer_tiles, reduces_columns
@@ -65,7 +66,7 @@ from tilewright.passes.tenstorrent.dst_instructions import (
     Where,
 )
 from tilewright.passes.tenstorrent.dst_programs import dst_program
-from tilewright.passes.tenstorrent.kernel_code import KernelCode, known
+from tilewright.passes.tenstorrent.kernel_code import KernelCode
 from tilewright.passes.tenstorrent.reports import NotSupported
 from tilewright.passes.tenstorrent.retained_panels import retained_panel
 from tilewright.passes.tenstorrent.shard_code import after_blocks, before_blocks
@@ -152,7 +153,7 @@ class ComputeCode(KernelCode):
         step = self.constant(0)
         for loop in self._loops_around()[1 : 1 + depth]:
             lower, upper, stride = (
-                known(each) for each in (loop.lower_bound, loop.upper_bound, loop.step)
+                constant_integer(each) for each in (loop.lower_bound, loop.upper_bound, loop.step)
             )
             assert lower is not None and upper is not None and stride is not None, loop
             own = self.quotient(self.minus(loop.induction_variable, self.constant(lower)), stride)

@@ -5,13 +5,13 @@ Loops whose bodies have constant control flow multiply; other loops are run inde
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
+from tilewright.analysis.integers.unbounded import BINARY, COMPARISONS
 from tilewright.dialects.arith import CmpiOp
 from tilewright.dialects.scf import ForOp, IfOp
 from tilewright.dialects.tensix.arguments import ArgAtOp, RasterOp
@@ -19,55 +19,9 @@ from tilewright.dialects.tensix.loops import MatmulKLoopOp
 from tilewright.dialects.tensix.plan import BLOCK_IDS, Assignment
 from tilewright.dialects.tensix.tables import TableOp
 from tilewright.ir.interfaces import constant_value
+from tilewright.ir.traversal import is_inside
 
-
-def _quotient(left: int, right: int) -> int:
-    return left // right
-
-
-def _both(left: int, right: int) -> int:
-    return left & right
-
-
-def _either(left: int, right: int) -> int:
-    return left | right
-
-
-def _ceiling(left: int, right: int) -> int:
-    return -(-left // right)
-
-
-_ARITHMETIC: Mapping[str, Callable[[int, int], int]] = {
-    "arith.addi": operator.add,
-    "arith.subi": operator.sub,
-    "arith.muli": operator.mul,
-    "arith.divui": _quotient,
-    "arith.divsi": _quotient,
-    "arith.floordivsi": _quotient,
-    "arith.ceildivui": _ceiling,
-    "arith.ceildivsi": _ceiling,
-    "arith.remui": operator.mod,
-    "arith.remsi": operator.mod,
-    "arith.minui": min,
-    "arith.minsi": min,
-    "arith.maxui": max,
-    "arith.maxsi": max,
-    "arith.andi": _both,
-    "arith.ori": _either,
-}
 _CASTS = ("arith.index_cast", "arith.extsi", "arith.extui", "arith.trunci")
-_PREDICATES: Mapping[str, Callable[[int, int], bool]] = {
-    "eq": operator.eq,
-    "ne": operator.ne,
-    "slt": operator.lt,
-    "ult": operator.lt,
-    "sle": operator.le,
-    "ule": operator.le,
-    "sgt": operator.gt,
-    "ugt": operator.gt,
-    "sge": operator.ge,
-    "uge": operator.ge,
-}
 
 
 def integer_of(op: Operation, operands: Sequence[int]) -> int | None:
@@ -75,12 +29,12 @@ def integer_of(op: Operation, operands: Sequence[int]) -> int | None:
     if isinstance(op, TableOp):
         return op.entries[operands[0]]
     if isinstance(op, CmpiOp):
-        return int(_PREDICATES[op.predicate_name](operands[0], operands[1]))
+        return int(COMPARISONS[op.predicate_name](operands[0], operands[1]))
     if op.name == "arith.select":
         return operands[1] if operands[0] else operands[2]
     if op.name in _CASTS:
         return operands[0]
-    compute = _ARITHMETIC.get(op.name)
+    compute = BINARY.get(op.name)
     return None if compute is None else compute(operands[0], operands[1])
 
 
@@ -172,28 +126,19 @@ def can_evaluate(op: Operation) -> bool:
     """Whether the integers that `op` gives follow from its operands."""
     if isinstance(op, (RasterOp, CmpiOp, TableOp)) or op.name == "arith.select":
         return True
-    return op.name in _ARITHMETIC or op.name in _CASTS
+    return op.name in BINARY or op.name in _CASTS
 
 
 def _is_uniform(block: Block) -> bool:
     """Whether every execution of the block has the same traffic: no control flow depends on it."""
     for op in block.walk():
-        if isinstance(op, IfOp) and _is_inside(op.operands[0], block):
+        if isinstance(op, IfOp) and is_inside(op.operands[0], block):
             return False
         if isinstance(op, (ForOp, MatmulKLoopOp)):
             bounds = (op.lower_bound, op.upper_bound, op.step)
             if any(constant_value(each) is None for each in bounds):
                 return False
     return True
-
-
-def _is_inside(value: SSAValue, block: Block) -> bool:
-    """Whether a value is computed in a block or in one that it contains."""
-    within: Block | None = value.owner if isinstance(value.owner, Block) else value.owner.parent
-    while within is not None and within is not block:
-        outer = within.parent_op()
-        within = None if outer is None else outer.parent
-    return within is block
 
 
 def words_of(core: Assignment) -> Mapping[str, int]:

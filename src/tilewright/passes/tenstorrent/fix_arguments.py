@@ -41,6 +41,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.effects import is_removable
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
+from tilewright.ir.traversal import enclosing
 from tilewright.passes.tenstorrent.annotations import get, put
 from tilewright.passes.tenstorrent.block_shapes import name_of
 from tilewright.passes.tenstorrent.reports import DATA_DEPENDENT
@@ -145,10 +146,7 @@ def _decides(op: Operation, position: int) -> bool:
 
 def _is_in_elementwise_loop(op: Operation) -> bool:
     """Branches there are selections."""
-    parent = op.parent_op()
-    while parent is not None and not isinstance(parent, ParallelOp):
-        parent = parent.parent_op()
-    return parent is not None
+    return enclosing(op, ParallelOp) is not None
 
 
 # -- values ----------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ from tilewright.dialects.tensix.types import Role
 from tilewright.dialects.tile import CopyOp, GemmOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.effects import is_removable
-from tilewright.ir.interfaces import constant_value
+from tilewright.ir.interfaces import constant_trip_count, constant_value
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
@@ -69,12 +69,7 @@ def _form(loop: ForOp) -> None:
 
 def trip_count(loop: ForOp) -> int:
     """The trip count of a loop; 0 if it is a run-time value."""
-    bounds = [constant_value(each) for each in (loop.lower_bound, loop.upper_bound, loop.step)]
-    known = [each.value.data for each in bounds if isinstance(each, IntegerAttr)]
-    if len(known) < 3:
-        return 0
-    lower, upper, step = known
-    return max(0, -(-(upper - lower) // step))
+    return constant_trip_count(loop.lower_bound, loop.upper_bound, loop.step) or 0
 
 
 def _only_gemm(loop: ForOp) -> GemmOp | None:

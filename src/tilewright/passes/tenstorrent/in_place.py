@@ -24,6 +24,7 @@ from tilewright.dialects.tensix.types import Role
 from tilewright.dialects.tile import CopyOp, GemmOp, ReduceOp, TransposeOp
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.type_utils import element_type_of
+from tilewright.ir.traversal import enclosing
 from tilewright.passes.tenstorrent.annotations import SHARD, get
 from tilewright.passes.tenstorrent.buffer_uses import (
     buffers_read,
@@ -59,9 +60,7 @@ def tensors_in_place(function: FuncOp) -> set[SSAValue]:
 def is_in_place_copy(op: Operation) -> bool:
     """Whether a copy is left out: kernels find what it copies in a shard."""
     tensor = tensor_of(op)
-    function = op.parent_op()
-    while function is not None and not isinstance(function, FuncOp):
-        function = function.parent_op()
+    function = enclosing(op, FuncOp)
     return isinstance(function, FuncOp) and tensor in tensors_in_place(function)
 
 

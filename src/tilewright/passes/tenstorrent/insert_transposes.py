@@ -36,7 +36,7 @@ from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
-from tilewright.ir.traversal import walk
+from tilewright.ir.traversal import enclosing, walk
 from tilewright.passes.tenstorrent.annotations import functions
 from tilewright.passes.tenstorrent.block_shapes import COLUMNS, ROWS, Axes, Conflict, axes_of
 
@@ -71,7 +71,7 @@ class _Resolution:
     def run(self) -> bool:
         op = self.op
         if isinstance(op, (LoadOp, StoreOp)):
-            loop = _loop_around(op)
+            loop = enclosing(op, ParallelOp)
             is_local = space_of(op.memref.type) is not Space.GLOBAL
             return loop is not None and is_local and self._in_loop(op, loop)
         if isinstance(op, CopyOp):
@@ -202,10 +202,3 @@ def _accesses(op: Operation, buffer: SSAValue, indices: Sequence[SSAValue] | Non
     if not isinstance(op, (LoadOp, StoreOp)) or op.memref is not buffer:
         return False
     return indices is None or list(op.indices) == list(indices)
-
-
-def _loop_around(op: Operation) -> ParallelOp | None:
-    parent = op.parent_op()
-    while parent is not None and not isinstance(parent, ParallelOp):
-        parent = parent.parent_op()
-    return parent

@@ -25,11 +25,11 @@ from tilewright.dialects.tensix.loops import MatmulKLoopOp
 from tilewright.dialects.tensix.math import CopyTileOp, MatmulBlockOp, MatmulTileOp
 from tilewright.dialects.tensix.program import EndOp
 from tilewright.dialects.tensix.sfpu import PackOp
+from tilewright.ir.interfaces import constant_integer
 from tilewright.passes.tenstorrent.annotations import get
 from tilewright.passes.tenstorrent.circular_buffers import K_LOOP, needed_plan
 from tilewright.passes.tenstorrent.compute_blocks import ComputeCode
 from tilewright.passes.tenstorrent.dst_programs import dst_program
-from tilewright.passes.tenstorrent.kernel_code import known
 from tilewright.passes.tenstorrent.retained_panels import retained_panel
 from tilewright.passes.tenstorrent.strategies import RESIDENT, WHOLE
 from tilewright.passes.tile.clone_ops import copy_op
@@ -95,7 +95,7 @@ class _KLoop:
 
     def _index(self, step: SSAValue) -> SSAValue:
         """The index of the K loop in its `step`-th iteration."""
-        stride = known(self.loop.step)
+        stride = constant_integer(self.loop.step)
         if stride is None:
             return step  # of a loop without operands in place
         return self.code.plus(self.loop.lower_bound, self.code.times(step, stride))

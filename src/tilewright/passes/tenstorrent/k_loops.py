@@ -6,14 +6,13 @@ after the loop. Where the kernel has none there, one that copies the accumulator
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation
 
 from tilewright.dialects.tensix.blocks import ElementwiseOp
 from tilewright.dialects.tensix.loops import MatmulKLoopOp
 from tilewright.dialects.tensix.types import Role
 from tilewright.dialects.type_utils import element_type_of
-from tilewright.ir.interfaces import constant_value
+from tilewright.ir.interfaces import constant_trip_count
 from tilewright.ir.rewrite import Rewriter
 from tilewright.passes.tenstorrent.block_ops import buffer_tiles, identity, staging_buffer
 from tilewright.passes.tenstorrent.buffer_uses import is_block_op, role_of
@@ -51,9 +50,4 @@ def ensure_epilogue(loop: MatmulKLoopOp) -> None:
 
 def steps_of(loop: MatmulKLoopOp) -> int:
     """The trip count of the loop; 0 if it is a run-time value."""
-    bounds = [constant_value(each) for each in (loop.lower_bound, loop.upper_bound, loop.step)]
-    known = [each.value.data for each in bounds if isinstance(each, IntegerAttr)]
-    if len(known) < 3:
-        return 0
-    lower, upper, step = known
-    return max(0, -(-(upper - lower) // step))
+    return constant_trip_count(loop.lower_bound, loop.upper_bound, loop.step) or 0

@@ -33,7 +33,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.effects import is_removable
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
-from tilewright.ir.traversal import walk
+from tilewright.ir.traversal import enclosing, walk
 from tilewright.passes.tenstorrent.annotations import functions
 from tilewright.passes.tenstorrent.block_shapes import name_of
 from tilewright.passes.tenstorrent.carried_scalars import carry_in_tiles
@@ -149,17 +149,10 @@ def _has_right_uses(op: Operation, found: set[Operation]) -> bool:
         user = use.operation
         if user in found:
             continue
-        is_read = isinstance(user, FillOp) or _loop_around(user) is not None
+        is_read = isinstance(user, FillOp) or enclosing(user, ParallelOp) is not None
         if not is_read or not _has_format(op.results[0].type):
             return False
     return True
-
-
-def _loop_around(op: Operation) -> ParallelOp | None:
-    parent = op.parent_op()
-    while parent is not None and not isinstance(parent, ParallelOp):
-        parent = parent.parent_op()
-    return parent
 
 
 # -- one loop for consecutive ops ------------------------------------------------------------------
@@ -232,7 +225,7 @@ def _use_in_loops(value: SSAValue, buffer: SSAValue) -> None:
     users = list(dict.fromkeys(use.operation for use in value.uses))
     for op in [user for user in users if isinstance(user, FillOp)]:
         _fill_by_loop(op, buffer)
-    loops = [_loop_around(user) for user in users if not isinstance(user, FillOp)]
+    loops = [enclosing(user, ParallelOp) for user in users if not isinstance(user, FillOp)]
     for loop in dict.fromkeys(loops):
         if loop is not None:
             _replace_in(loop, value, buffer)
@@ -245,7 +238,7 @@ def _replace_in(loop: ParallelOp, value: SSAValue, buffer: SSAValue) -> None:
     zero = code.add(ConstantOp.of(0, IndexType())).results[0]
     held = code.add(LoadOp(buffer, [zero])).results[0]
     for use in list(value.uses):
-        if _loop_around(use.operation) is loop:
+        if enclosing(use.operation, ParallelOp) is loop:
             use.operation.operands[use.index] = held
 
 

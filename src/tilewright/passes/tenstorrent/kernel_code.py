@@ -6,7 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import IndexType, IntegerAttr, LocationAttr, UnknownLoc
+from xdsl.dialects.builtin import IndexType, LocationAttr, UnknownLoc
 from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.dialects.arith import (
@@ -25,7 +25,7 @@ from tilewright.dialects.tensix.buffers import CBOp
 from tilewright.dialects.tensix.noc import AccessorOp, SemOp
 from tilewright.dialects.tensix.program import KernelOp
 from tilewright.dialects.tensix.types import CBType
-from tilewright.ir.interfaces import constant_value
+from tilewright.ir.interfaces import constant_integer
 from tilewright.ir.rewrite import inherit_location
 from tilewright.passes.tenstorrent.block_shapes import name_of
 from tilewright.passes.tenstorrent.circular_buffers import (
@@ -93,7 +93,7 @@ class KernelCode:
     # -- arithmetic ------------------------------------------------------------------------------
 
     def plus(self, left: SSAValue, right: SSAValue) -> SSAValue:
-        one, other = known(left), known(right)
+        one, other = constant_integer(left), constant_integer(right)
         if one is not None and other is not None:
             return self.constant(one + other)
         if one == 0:
@@ -101,7 +101,7 @@ class KernelCode:
         return left if other == 0 else self.add(AddiOp(left, right)).results[0]
 
     def times(self, left: SSAValue, factor: int) -> SSAValue:
-        one = known(left)
+        one = constant_integer(left)
         if one is not None:
             return self.constant(one * factor)
         if factor == 1:
@@ -109,19 +109,19 @@ class KernelCode:
         return self.add(MuliOp(left, self.constant(factor))).results[0]
 
     def minus(self, left: SSAValue, right: SSAValue) -> SSAValue:
-        one, other = known(left), known(right)
+        one, other = constant_integer(left), constant_integer(right)
         if one is not None and other is not None:
             return self.constant(one - other)
         return left if other == 0 else self.add(SubiOp(left, right)).results[0]
 
     def at_least(self, value: SSAValue, bound: int) -> SSAValue:
-        constant = known(value)
+        constant = constant_integer(value)
         if constant is not None:
             return self.constant(max(constant, bound))
         return self.add(MaxsiOp(value, self.constant(bound))).results[0]
 
     def at_most(self, value: SSAValue, bound: int) -> SSAValue:
-        constant = known(value)
+        constant = constant_integer(value)
         if constant is not None:
             return self.constant(min(constant, bound))
         return self.add(MinsiOp(value, self.constant(bound))).results[0]
@@ -130,13 +130,13 @@ class KernelCode:
         """`value` / `divisor`, where the division is known to be exact."""
         if divisor == 1:
             return value
-        divided = known(value)
+        divided = constant_integer(value)
         if divided is not None:
             return self.constant(divided // divisor)
         op = value.owner
         if isinstance(op, MuliOp):
             for factor, other in ((op.rhs, op.lhs), (op.lhs, op.rhs)):
-                constant = known(factor)
+                constant = constant_integer(factor)
                 if constant is not None and constant % divisor == 0:
                     return self.times(other, constant // divisor)
         if isinstance(op, AddiOp):
@@ -145,7 +145,7 @@ class KernelCode:
 
     def remainder(self, value: SSAValue, divisor: int) -> SSAValue:
         """`value` modulo `divisor`, for a value that is not negative."""
-        divided = known(value)
+        divided = constant_integer(value)
         if divided is not None or divisor == 1:
             return self.constant(0 if divided is None else divided % divisor)
         return self.add(RemuiOp(value, self.constant(divisor))).results[0]
@@ -173,9 +173,3 @@ class KernelCode:
             yield made.body.block.args[0]
         finally:
             self.block = outer
-
-
-def known(value: SSAValue) -> int | None:
-    """The integer that a constant op gives `value`."""
-    found = constant_value(value)
-    return found.value.data if isinstance(found, IntegerAttr) else None

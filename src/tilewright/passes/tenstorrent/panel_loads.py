@@ -25,7 +25,7 @@ from tilewright.dialects.tensix.program import CoreProgramOp
 from tilewright.dialects.tensix.types import Role
 from tilewright.dialects.tile import AllocOp, CopyOp
 from tilewright.dialects.tile.access import base_of
-from tilewright.ir.interfaces import constant_value
+from tilewright.ir.interfaces import constant_trip_count, constant_value
 from tilewright.ir.traversal import walk
 from tilewright.passes.tenstorrent.block_ops import buffer_tiles
 from tilewright.passes.tenstorrent.block_shapes import region_shape
@@ -111,12 +111,7 @@ def _loops_around(load: Operation, outer: ForOp) -> list[_Loop] | None:
 
 def _trips(loop: _Loop) -> int:
     """The trip count of a loop with constant bounds, 0 for other loops."""
-    bounds = [constant_value(each) for each in (loop.lower_bound, loop.upper_bound, loop.step)]
-    known = [each.value.data for each in bounds if isinstance(each, IntegerAttr)]
-    if len(known) < len(bounds):
-        return 0
-    lower, upper, step = known
-    return max(0, -(-(upper - lower) // step))
+    return constant_trip_count(loop.lower_bound, loop.upper_bound, loop.step) or 0
 
 
 def _is_read_where_loaded(load: CopyOp) -> bool:

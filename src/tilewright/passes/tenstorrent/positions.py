@@ -20,8 +20,8 @@ from tilewright.dialects.tile import AllocOp, buffer_type
 from tilewright.dialects.tile.attributes import Space
 from tilewright.dialects.tile.mixed import Mixed, integers_attr
 from tilewright.ir.effects import is_removable
+from tilewright.ir.interfaces import constant_integer
 from tilewright.ir.rewrite import Rewriter
-from tilewright.passes.tenstorrent.kernel_code import known
 from tilewright.passes.tenstorrent.reports import NotSupported
 from tilewright.passes.tile.clone_ops import copy_op
 
@@ -54,7 +54,7 @@ class Positions:
             return Affine(1, 0, 0)
         if value is column:
             return Affine(0, 1, 0)
-        constant = known(value)
+        constant = constant_integer(value)
         if constant is not None:
             return Affine(0, 0, constant)
         owner = value.owner

@@ -23,6 +23,7 @@ from tilewright.dialects.tile import AllocOp, GemmOp, ReduceOp, TransposeOp, buf
 from tilewright.dialects.tile.attributes import Space
 from tilewright.dialects.tile.mixed import integers_attr
 from tilewright.dialects.type_utils import element_type_of
+from tilewright.ir.interfaces import constant_integer
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 from tilewright.passes.tenstorrent.block_ops import (
@@ -34,7 +35,6 @@ from tilewright.passes.tenstorrent.block_ops import (
 )
 from tilewright.passes.tenstorrent.block_shapes import name_of
 from tilewright.passes.tenstorrent.buffer_uses import alloc_of, role_of, write_positions
-from tilewright.passes.tenstorrent.kernel_code import known
 from tilewright.passes.tenstorrent.masks import insert_masks
 from tilewright.passes.tenstorrent.positions import EXTENTS
 from tilewright.passes.tenstorrent.reports import NotSupported
@@ -99,11 +99,11 @@ def _is_first_iteration(condition: SSAValue, loop: ForOp) -> bool:
     test = condition.owner
     if not isinstance(test, CmpiOp) or test.predicate_name != "eq":
         return False
-    first, end = known(loop.lower_bound), known(loop.upper_bound)
+    first, end = constant_integer(loop.lower_bound), constant_integer(loop.upper_bound)
     if first is None or end is None or first >= end:
         return False
     for index, value in (test.operands, reversed(test.operands)):
-        if index is loop.induction_variable and known(value) == first:
+        if index is loop.induction_variable and constant_integer(value) == first:
             return True
     return False
 

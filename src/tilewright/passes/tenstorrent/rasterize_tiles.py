@@ -21,8 +21,8 @@ from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.arith import AndiOp, CmpiOp, ConstantOp, MinuiOp, SelectOp
 from tilewright.dialects.tensix.arguments import RasterOp
-from tilewright.dialects.tensix.base import constant_of
 from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.interfaces import constant_integer
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter, inherit_location
 from tilewright.ir.traversal import walk
@@ -105,7 +105,7 @@ class _Order:
 
     def _shapes(self) -> list[tuple[int, int]]:
         """The grids that cores walk over; none if they are not known."""
-        extents = [constant_of(each) for each in (self.op.rows, self.op.columns)]
+        extents = [constant_integer(each) for each in (self.op.rows, self.op.columns)]
         if extents[0] is not None and extents[1] is not None:
             return [(extents[0], extents[1])]
         if self.schedule["policy"] != "rect":

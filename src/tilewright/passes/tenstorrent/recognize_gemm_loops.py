@@ -27,12 +27,12 @@ from tilewright.dialects.tile.types import space_of
 from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.effects import is_removable
+from tilewright.ir.interfaces import constant_integer
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 from tilewright.passes.tenstorrent.annotations import functions
 from tilewright.passes.tenstorrent.block_shapes import name_of
-from tilewright.passes.tenstorrent.kernel_code import known
 from tilewright.passes.tenstorrent.reports import NotSupported, reporting
 
 
@@ -91,7 +91,8 @@ def _nest(op: ForOp | ParallelOp) -> _Nest | None:
             block = current.body_block
         elif isinstance(current, ForOp) and not current.results:
             lower, upper, step = (
-                known(each) for each in (current.lower_bound, current.upper_bound, current.step)
+                constant_integer(each)
+                for each in (current.lower_bound, current.upper_bound, current.step)
             )
             if lower != 0 or upper is None or step != 1:
                 return None

@@ -16,7 +16,6 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
     FunctionType,
-    IntegerAttr,
     MemRefType,
     StridedLayoutAttr,
     StringAttr,
@@ -30,7 +29,7 @@ from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.tile.names import NAME
 from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
-from tilewright.ir.interfaces import constant_value
+from tilewright.ir.interfaces import constant_integer
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 from tilewright.passes.tenstorrent.reports import NO_INTRINSIC
@@ -120,8 +119,7 @@ def _strides(view: ViewOp, extents: list[int]) -> list[Mixed]:
 def _constant(value: Mixed) -> int | None:
     if isinstance(value, int):
         return value
-    known = constant_value(value)
-    return known.value.data if isinstance(known, IntegerAttr) else None
+    return constant_integer(value)
 
 
 def _is_seen_otherwise(source: BlockArgument, view: ViewOp, tensor: SeenTensor) -> bool:

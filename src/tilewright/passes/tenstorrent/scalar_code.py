@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
-from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.dialects.memref import LoadOp, StoreOp
@@ -24,7 +23,7 @@ from tilewright.dialects.scf import YieldOp as ScfYieldOp
 from tilewright.dialects.tile import KernelOp, ParallelOp, PipelineOp
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import shape_of
-from tilewright.ir.interfaces import constant_value
+from tilewright.ir.interfaces import constant_integer
 from tilewright.ir.traversal import walk
 from tilewright.passes.tenstorrent.control_flow import integer_of
 
@@ -100,8 +99,7 @@ class ScalarCode:
             return value
         if value in self.values:
             return self.values[value]
-        constant = constant_value(value)
-        return constant.value.data if isinstance(constant, IntegerAttr) else None
+        return constant_integer(value)
 
     # -- control flow ----------------------------------------------------------------------------
 

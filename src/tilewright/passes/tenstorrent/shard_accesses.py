@@ -19,12 +19,12 @@ from tilewright.dialects.tensix.program import CoreProgramOp
 from tilewright.dialects.tile import CopyOp
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.mixed import Mixed
+from tilewright.ir.interfaces import constant_integer
 from tilewright.ir.traversal import walk
 from tilewright.passes.tenstorrent.block_ops import buffer_tiles
 from tilewright.passes.tenstorrent.block_shapes import region_shape
 from tilewright.passes.tenstorrent.buffer_uses import role_of
 from tilewright.passes.tenstorrent.control_flow import ControlFlow, words_of
-from tilewright.passes.tenstorrent.kernel_code import known
 from tilewright.passes.tenstorrent.tensor_layouts import NONE, TensorLayout
 
 _Core = tuple[int, int]
@@ -168,7 +168,7 @@ def _is_monotone(value: SSAValue, inner: set[SSAValue]) -> bool:
     if owner.name in _MONOTONE:
         return all(_is_monotone(each, inner) for each in owner.operands)
     if owner.name in _SCALING:
-        scaled = [each for each in owner.operands if known(each) is None]
+        scaled = [each for each in owner.operands if constant_integer(each) is None]
         is_dividend = owner.name == "arith.muli" or scaled == [owner.operands[0]]
         return len(scaled) == 1 and is_dividend and _is_monotone(scaled[0], inner)
     return False

@@ -33,7 +33,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.effects import is_removable
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
-from tilewright.ir.traversal import walk
+from tilewright.ir.traversal import enclosing, walk
 from tilewright.passes.cleanup.canonicalize import canonicalize
 from tilewright.passes.tenstorrent.annotations import functions
 from tilewright.passes.tenstorrent.fix_arguments import contents_of
@@ -128,11 +128,11 @@ def _is_decisive(value: SSAValue, kernel: KernelOp) -> bool:
     """Whether something else than scalar code outside of element-wise loops uses a value."""
     owner = value.owner
     assert isinstance(owner, Operation)
-    if _elementwise_loop(owner) is not None:
+    if enclosing(owner, ParallelOp) is not None:
         return False
     for use in value.uses:
         op = use.operation
-        if _elementwise_loop(op) is not None:
+        if enclosing(op, ParallelOp) is not None:
             return True
         is_scalar = is_removable(op) and not op.regions
         is_stored = isinstance(op, StoreOp) and use.index == 0
@@ -141,13 +141,6 @@ def _is_decisive(value: SSAValue, kernel: KernelOp) -> bool:
         if is_scalar and not isinstance(op.results[0].type, (IntegerType, IndexType)):
             return True  # a region, or a conversion to a float
     return False
-
-
-def _elementwise_loop(op: Operation) -> ParallelOp | None:
-    parent = op.parent_op()
-    while parent is not None and not isinstance(parent, ParallelOp):
-        parent = parent.parent_op()
-    return parent
 
 
 # -- tables ----------------------------------------------------------------------------------------

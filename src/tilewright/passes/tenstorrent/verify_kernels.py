@@ -9,7 +9,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from tilewright.dialects.scf import ForOp
 from tilewright.dialects.tensix.arguments import ArgAtOp, ArgOp, RasterOp
-from tilewright.dialects.tensix.base import TensixOp, cb_type, constant_of
+from tilewright.dialects.tensix.base import TensixOp, cb_type
 from tilewright.dialects.tensix.buffers import (
     CBCountOp,
     CBPopOp,
@@ -22,6 +22,7 @@ from tilewright.dialects.tensix.plan import BLOCK_IDS, Assignment, Plan
 from tilewright.dialects.tensix.program import KernelOp
 from tilewright.dialects.tensix.protocol import Rule, violations
 from tilewright.dialects.tensix.types import Role
+from tilewright.ir.interfaces import constant_integer
 from tilewright.ir.traversal import walk
 from tilewright.passes.tenstorrent.control_flow import ControlFlow, lists_of
 
@@ -97,7 +98,7 @@ def _index(op: CBCountOp) -> int:
 def _block_sizes(kernel: KernelOp) -> Iterator[Problem]:
     for op in _counts(kernel):
         pages = cb_type(op.cb).pages
-        count = constant_of(op.pages)
+        count = constant_integer(op.pages)
         if count is None:
             continue
         if count > pages:
@@ -180,7 +181,7 @@ def _depends_on_count_only(kernels: Sequence[KernelOp]) -> bool:
                         and owner.label is not None
                         and owner.label.data == "count"
                     )
-                    if constant_of(bound) is None and not is_count:
+                    if constant_integer(bound) is None and not is_count:
                         return False
     return True
 

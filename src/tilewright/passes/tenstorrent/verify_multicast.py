@@ -14,13 +14,13 @@ from collections.abc import Iterator, Sequence
 
 from xdsl.ir import Operation
 
-from tilewright.dialects.tensix.base import constant_of
 from tilewright.dialects.tensix.chips import ChipSpec
 from tilewright.dialects.tensix.multicast import Core, Multicast, MulticastGroup
 from tilewright.dialects.tensix.noc import McastOp, SemIncOp, SemMcastOp, SemOp
 from tilewright.dialects.tensix.plan import Assignment, Plan
 from tilewright.dialects.tensix.program import KernelOp
 from tilewright.dialects.tensix.types import Role
+from tilewright.ir.interfaces import constant_integer
 from tilewright.ir.traversal import walk
 from tilewright.passes.tenstorrent.control_flow import ControlFlow, lists_of
 from tilewright.passes.tenstorrent.verify_kernels import Problem, argument_values, kernels_on
@@ -200,7 +200,9 @@ def _op_problem(
     """Why no group of the plan can be what an op sends to; operands not constant fit any group."""
     if not groups:
         return f"'{op.name}' in a program whose plan has no multicast group"
-    x0, y0, x1, y1 = (constant_of(each) for each in (op.x_start, op.y_start, op.x_end, op.y_end))
+    x0, y0, x1, y1 = (
+        constant_integer(each) for each in (op.x_start, op.y_start, op.x_end, op.y_end)
+    )
     if x0 is not None and y0 is not None and x1 is not None and y1 is not None:
         corners = (min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1))
         groups = [each for each in groups if _noc_corners(each, chip) == corners]
@@ -209,7 +211,7 @@ def _op_problem(
                 f"'{op.name}' to the NoC rectangle ({x0}, {y0}) to ({x1}, {y1}), which is not the "
                 "rectangle of a group of the plan"
             )
-    dests = constant_of(op.dests)
+    dests = constant_integer(op.dests)
     expected = sorted({each.num_dests for each in groups})
     if dests is not None and dests not in expected:
         return (

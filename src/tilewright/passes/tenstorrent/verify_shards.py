@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tilewright.dialects.tensix.base import constant_of
 from tilewright.dialects.tensix.buffers import CBPopOp, CBPushOp, cb_index
 from tilewright.dialects.tensix.noc import AccessorOp
 from tilewright.dialects.tensix.plan import CircularBufferPlan, Plan, TensorPlan
 from tilewright.dialects.tensix.program import KernelOp
 from tilewright.dialects.tensix.shards import ShardPlan
+from tilewright.ir.interfaces import constant_integer
 from tilewright.ir.traversal import walk
 from tilewright.passes.tenstorrent.verify_kernels import Problem
 
@@ -113,7 +113,7 @@ def _accessor_problems(
 def _call_problems(
     op: CBPushOp | CBPopOp, cb: CircularBufferPlan, kernel: KernelOp
 ) -> Iterator[Problem]:
-    if op.parent is not kernel.body_block or constant_of(op.pages) != cb.pages:
+    if op.parent is not kernel.body_block or constant_integer(op.pages) != cb.pages:
         yield Problem(
             op,
             f"'{op.name}' on circular buffer {cb.index}: the shard of '{cb.tensor}' is pushed and "

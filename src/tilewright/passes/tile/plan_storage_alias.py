@@ -18,7 +18,6 @@ columns before it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from xdsl.dialects.builtin import ModuleOp
@@ -39,7 +38,7 @@ from tilewright.dialects.tile.names import BUFFERS
 from tilewright.dialects.type_utils import bit_width
 from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine, Severity, locate, resolve
 from tilewright.ir.passes import Pass
-from tilewright.ir.traversal import walk
+from tilewright.ir.traversal import ancestors, walk
 from tilewright.memory import (
     RULES,
     Buffer,
@@ -288,7 +287,7 @@ def _source(op: Operation) -> str:
 
 def _capacity(op: Operation, memory: Memory) -> int | None:
     """The capacity of a memory of the target; None if it is unknown."""
-    for function in _around(op):
+    for function in ancestors(op):
         bound = function.attributes.get(TARGET)
         if isinstance(function, FuncOp) and isinstance(bound, TargetAttr):
             try:
@@ -296,13 +295,6 @@ def _capacity(op: Operation, memory: Memory) -> int | None:
             except LookupError:
                 return None
     return None
-
-
-def _around(op: Operation) -> Iterator[Operation]:
-    parent = op.parent_op()
-    while parent is not None:
-        yield parent
-        parent = parent.parent_op()
 
 
 def _is_contiguous(placed: Placement) -> bool:

@@ -52,7 +52,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.interfaces import constant_value
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
-from tilewright.ir.traversal import walk
+from tilewright.ir.traversal import is_inside, walk
 from tilewright.passes.tile.clone_ops import copy_op
 
 _DISTRIBUTED = (
@@ -218,17 +218,9 @@ def _compute_inside(block: Block) -> None:
     rewriter = Rewriter()
     for op in [each for top in block.ops for each in walk(top)]:
         for position, operand in enumerate(op.operands):
-            if not _is_inside(operand, block) and is_by_thread(operand):
+            if not is_inside(operand, block) and is_by_thread(operand):
                 _copy_before(first, operand, values, rewriter)
                 op.operands[position] = values[operand]
-
-
-def _is_inside(value: SSAValue, block: Block) -> bool:
-    owner: Block | None = value.owner if isinstance(value.owner, Block) else value.owner.parent
-    while owner is not None and owner is not block:
-        around = owner.parent_op()
-        owner = None if around is None else around.parent
-    return owner is block
 
 
 def _copy_before(

@@ -40,7 +40,7 @@ from tilewright.dialects.tile.signedness import unsigned_dtype
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.codes.shared import STAGED
 from tilewright.ir.diagnostics import DiagnosticEngine
-from tilewright.ir.traversal import walk
+from tilewright.ir.traversal import enclosing, walk
 from tilewright.passes.tile.index_builder import IndexBuilder
 
 _SUFFIX = "_told"
@@ -109,7 +109,7 @@ def _decides(value: SSAValue) -> bool:
         for use in current.uses:
             user = use.operation
             loop = user.parent_op()
-            if _is_in_loop(user):
+            if enclosing(user, ParallelOp) is not None:
                 continue
             if isinstance(user, ForOp) and use.index >= _BOUNDS:
                 at = use.index - _BOUNDS
@@ -125,14 +125,11 @@ def _decides(value: SSAValue) -> bool:
 
 def _is_for_all(op: LoadOp) -> bool:
     is_first = all(known(index) == 0 for index in op.indices)
-    return space_of(op.memref.type) is Space.FRAGMENT and is_first and not _is_in_loop(op)
-
-
-def _is_in_loop(op: Operation) -> bool:
-    around = op.parent_op()
-    while around is not None and not isinstance(around, ParallelOp):
-        around = around.parent_op()
-    return around is not None
+    return (
+        space_of(op.memref.type) is Space.FRAGMENT
+        and is_first
+        and enclosing(op, ParallelOp) is None
+    )
 
 
 def _share(op: LoadOp) -> Broadcast:

@@ -34,7 +34,7 @@ from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.effects import always_removable
 from tilewright.ir.passes import Pass
-from tilewright.ir.traversal import walk
+from tilewright.ir.traversal import enclosing, walk
 from tilewright.passes.tile.expand_explicit_unroll import EXPLICIT
 
 MAX_TRIP_COUNT = 8
@@ -84,10 +84,7 @@ def _trip_count(loop: ForOp) -> int | None:
 
 def _parallel_around(op: Operation) -> ParallelOp | None:
     """The parallel loop that contains an op: each thread runs the op for its elements."""
-    around = op.parent_op()
-    while around is not None and not isinstance(around, ParallelOp):
-        around = around.parent_op()
-    return around
+    return enclosing(op, ParallelOp)
 
 
 def _has_parallel_loops_alone(loop: ForOp) -> bool:

@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import MemRefType, ModuleOp, NoneAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from tilewright.analysis.threads.thread_dependence import is_block_code
 from tilewright.analysis.threads.uniformity import comes_together
@@ -34,7 +34,7 @@ from tilewright.dialects.tile.warps import WsOp
 from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
-from tilewright.ir.traversal import walk
+from tilewright.ir.traversal import enclosing, walk
 from tilewright.passes.tile.index_builder import IndexBuilder
 
 NOT_FOR_ALL = "TW4076"
@@ -101,7 +101,7 @@ def _cell(code: IndexBuilder, op: AtomicOp) -> SSAValue:
 
 def _is_reached(op: AtomicOp, engine: DiagnosticEngine, *, is_ordered: bool) -> bool:
     """Whether all threads reach an atomic, so that they can wait for each other there."""
-    if is_ordered and _is_in_role(op):
+    if is_ordered and enclosing(op, WsOp) is not None:
         reason = "its memory order is for all threads of the block, and only one role reaches it"
         fix = "let one thread of the role make the update, after a barrier of the role"
     elif not comes_together(op, atomics_differ=False):
@@ -115,10 +115,3 @@ def _is_reached(op: AtomicOp, engine: DiagnosticEngine, *, is_ordered: bool) -> 
     )
     diagnostic.note(None, f"help: {fix}")
     return False
-
-
-def _is_in_role(op: Operation) -> bool:
-    around = op.parent_op()
-    while around is not None and not isinstance(around, WsOp):
-        around = around.parent_op()
-    return around is not None

@@ -45,7 +45,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.effects import always_removable
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
-from tilewright.ir.traversal import walk
+from tilewright.ir.traversal import enclosing, walk
 
 ELEMENT_OUTSIDE_LOOP = "TW2001"
 
@@ -76,10 +76,7 @@ class WrapScalarFragmentAccess(Pass):
 
 def _is_alone(op: Operation) -> bool:
     """Whether no parallel loop is around `op`."""
-    around = op.parent_op()
-    while around is not None and not isinstance(around, ParallelOp):
-        around = around.parent_op()
-    return around is None
+    return enclosing(op, ParallelOp) is None
 
 
 def _is_in_fragment(op: Operation) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
+from xdsl.ir import SSAValue
 
 from tilewright.analysis.axis_info import AxisFacts, solve_axis_info
 from tilewright.dialects.tt import LoadOp
@@ -57,7 +58,7 @@ class LoadNarrowCopies(Pass):
                 # Triton may not repeat the proof; it relies on this attribute.
                 run = size // element_bytes(op.src)
                 op.properties["contiguity"] = IntegerAttr(run, i32)
-            elif _forget_token(op):
+            elif forget_token(op.token):
                 _through_registers(op, rewriter)
                 engine.remark(
                     op,
@@ -78,14 +79,14 @@ def copied_bytes(op: AsyncCopyGlobalToLocalOp, axis_info: AxisFacts) -> int:
     return run_length(op.src, op.mask, fastest, axis_info) * element_bytes(op.src)
 
 
-def _forget_token(op: AsyncCopyGlobalToLocalOp) -> bool:
+def forget_token(token: SSAValue) -> bool:
     """Take the token of a copy out of the groups it is in; False if it goes anywhere else."""
-    uses = list(op.token.uses)
+    uses = list(token.uses)
     if not all(isinstance(use.operation, AsyncCommitGroupOp) for use in uses):
         return False
     for use in uses:
         group = use.operation
-        group.operands = [value for value in group.operands if value is not op.token]
+        group.operands = [value for value in group.operands if value is not token]
     return True
 
 

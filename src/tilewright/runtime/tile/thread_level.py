@@ -141,6 +141,8 @@ class ThreadRuns:
 
 def _reset(buffer: Buffer, values: Any) -> None:
     """The values from before, or none where the kernel is to write every element."""
+    if not buffer.array.flags.writeable:
+        return
     if buffer.initialised:
         buffer.array[...] = values
     else:

@@ -39,6 +39,34 @@ func.func @before_stores() attributes {simt.kernel, simt.threads = 32 : i64} {
 
 // -----
 
+// A function that gets registers computes.
+
+#s = #tile.space<shared>
+#l = #tile.space<local>
+
+// CHECK-LABEL: func.func @call
+// CHECK:         memref.store %{{.*}}, %S_ahead
+// CHECK:         tile.extern
+func.func @call() attributes {simt.kernel, simt.threads = 32 : i64} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %S = tile.alloc "S" offset 0 : memref<512xi32, #s>
+  %D = tile.alloc "D" offset 2048 : memref<512xi32, #s>
+  %v = tile.alloc "v" : memref<1xi32, #l>
+  scf.for %i = %c0 to %c4 step %c1 {
+    %x = memref.load %S[%i] : memref<512xi32, #s>
+    memref.store %x, %v[%c0] : memref<1xi32, #l>
+    %p = tile.ptr_of rw %v[%c0] : memref<1xi32, #l>
+    tile.extern "decode"(%p) : (!tile.ptr<i32, #l>) -> ()
+    %y = memref.load %v[%c0] : memref<1xi32, #l>
+    memref.store %y, %D[%i] : memref<512xi32, #s>
+  } {tile.unroll}
+  func.return
+}
+
+// -----
+
 // The buffers overlap: what is loaded may be what was stored.
 
 #s = #tile.space<shared>
@@ -61,7 +89,8 @@ func.func @overlapping() attributes {simt.kernel, simt.threads = 32 : i64} {
 
 // -----
 
-// Threads synchronise in the loop; the index is loaded; the loop is not unrolled; too many registers.
+// Threads synchronise in the loop, or call a function that may; the index is loaded; the loop is not
+// unrolled; too many registers.
 
 #s = #tile.space<shared>
 #l = #tile.space<local>
@@ -79,6 +108,11 @@ func.func @others() attributes {simt.kernel, simt.threads = 32 : i64} {
     %x = memref.load %S[%i] : memref<512xi32, #s>
     memref.store %x, %D[%i] : memref<512xi32, #s>
     gpu.barrier
+  } {tile.unroll}
+  scf.for %i = %c0 to %c4 step %c1 {
+    %x = memref.load %S[%i] : memref<512xi32, #s>
+    tile.extern "meet"(%x) : (i32) -> ()
+    memref.store %x, %D[%i] : memref<512xi32, #s>
   } {tile.unroll}
   scf.for %i = %c0 to %c4 step %c1 {
     %y = memref.load %D[%i] : memref<512xi32, #s>
@@ -180,6 +214,30 @@ func.func @not_ahead(%T: memref<512xi32, #g> {simt.const, simt.restrict}, %W: me
       memref.store %x, %D[%i] : memref<512xi32, #s>
     } {tile.unroll}
     gpu.barrier
+  }
+  func.return
+}
+
+// -----
+
+// Other blocks of the multiprocessor work while one waits.
+
+#s = #tile.space<shared>
+#g = #tile.space<global>
+
+// CHECK-LABEL: func.func @several_blocks
+// CHECK-NOT:     tile.alloc "values
+func.func @several_blocks(%T: memref<512xi32, #g> {simt.const, simt.restrict}, %n: index) attributes {simt.kernel, simt.threads = 128 : i64, simt.min_blocks = 2 : i64} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %D = tile.alloc "D" offset 0 : memref<512xi32, #s>
+  scf.for %k = %c0 to %n step %c1 {
+    scf.for %i = %c0 to %c4 step %c1 {
+      %x = memref.load %T[%i] : memref<512xi32, #g>
+      memref.store %x, %D[%i] : memref<512xi32, #s>
+    } {tile.unroll}
+    nv.wgmma.wait 0
   }
   func.return
 }

@@ -6,13 +6,10 @@ tt.func public @lock(%p: !tt.ptr<i32>, %table: !tt.ptr<i64>) {
   // expected-note @+2 {{help: rewrite it with ops that tiles have, or keep it}}
   // expected-remark @below {{not raised to tiles: polling has no tile op}}
   %seen = tt.atomic_poll acquire, gpu, %p, %c1 : !tt.ptr<i32>, i32 -> i1
-  %address = tt.load %table : !tt.ptr<i64>
-  // expected-note @+2 {{help: pass the array as an argument of the kernel}}
-  // expected-remark @below {{not raised to tiles: addresses are computed as integers (tt.int_to_ptr)}}
-  %q = tt.int_to_ptr %address : i64 -> !tt.ptr<i32>
-  // expected-note @+2 {{help: pass the array as an argument of the kernel}}
-  // expected-remark @below {{the address is read from memory or made from an integer}}
-  tt.store %q, %c1 : !tt.ptr<i32>
+  // expected-note @+2 {{help: pass the array as an argument of the kernel, or one address for all elements}}
+  // expected-remark @below {{an address is used as an integer (tt.ptr_to_int)}}
+  %address = tt.ptr_to_int %p : !tt.ptr<i32> -> i64
+  tt.store %table, %address : !tt.ptr<i64>
   tt.return
 }
 

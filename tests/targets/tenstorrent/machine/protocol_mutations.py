@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, SSAValue
 
+from tilewright.ir.interfaces import constant_integer
 from tilewright.dialects.arith import AddiOp, ConstantOp, SubiOp
 from tilewright.dialects.tensix import buffers, noc
 from tilewright.dialects.tensix.arguments import ArgOp
-from tilewright.dialects.tensix.base import constant_of
 from tilewright.dialects.tensix.program import KernelOp
 
 PROTOCOL = (
@@ -154,7 +154,7 @@ def _replace(op: Operation, name: str, value: SSAValue) -> bool:
 def _count(op: Operation, name: str, sign: str) -> bool:
     value: SSAValue = getattr(op, name)
     unit = PAGE_BYTES if name == "bytes" else 1
-    known = constant_of(value)
+    known = constant_integer(value)
     if sign == "-" and known is not None and known < unit:
         return False
     constant = ConstantOp.of(unit, IndexType())

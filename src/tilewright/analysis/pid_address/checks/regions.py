@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from math import gcd, prod
 
-from xdsl.ir import Operation
 from xdsl.ir import Region as IRRegion
 
 from tilewright.analysis.affine import (
@@ -30,6 +29,7 @@ from tilewright.analysis.affine.formula import FormulaKind, compare
 from tilewright.analysis.pid_address.atoms import Atoms, Role, kind_of
 from tilewright.analysis.pid_address.checks.findings import Point
 from tilewright.analysis.pid_address.report import Domain, Loop, MemoryOp
+from tilewright.ir.traversal import ancestors
 
 VARYING = ("pid", "it", "lane")
 PRIME = "'"
@@ -142,7 +142,7 @@ def _is_complete(access: MemoryOp, context: Context) -> bool:
     A while loop gets to an iteration only through all those before. Its condition guards the body,
     and if it cannot become true again once it is false, holding is enough to be reached.
     """
-    around = [op for op in _ancestors(access.operation) if op.name in _LOOPS]
+    around = [op for op in ancestors(access.operation) if op.name in _LOOPS]
     for loop, op in zip_longest(reversed(access.loops), around):
         if loop is None:
             break
@@ -152,13 +152,6 @@ def _is_complete(access: MemoryOp, context: Context) -> bool:
         if not in_body or not _holds_until(context, access.guard, loop.counter):
             return False
     return True
-
-
-def _ancestors(op: Operation) -> Iterator[Operation]:
-    parent = op.parent_op()
-    while parent is not None:
-        yield parent
-        parent = parent.parent_op()
 
 
 def _is_within(access: MemoryOp, region: IRRegion) -> bool:

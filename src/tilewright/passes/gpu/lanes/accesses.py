@@ -18,7 +18,7 @@ from tilewright.dialects.scf import ForOp, IfOp, YieldOp
 from tilewright.dialects.tile import AtomicOp, Space, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.ir.interfaces import constant_value
-from tilewright.ir.traversal import walk
+from tilewright.ir.traversal import enclosing, walk
 
 Access = LoadOp | StoreOp | AtomicOp
 
@@ -118,9 +118,7 @@ def fill_of(guard: IfOp) -> FloatAttr | IntegerAttr | SSAValue | None:
 
 def _is_fill(value: SSAValue, guard: IfOp) -> bool:
     """Whether a value is the same for all lanes: it comes from outside of their loop."""
-    loop = guard.parent_op()
-    while loop is not None and not isinstance(loop, ForOp):
-        loop = loop.parent_op()
+    loop = enclosing(guard, ForOp)
     return loop is not None and not loop.is_ancestor(value.owner)
 
 

@@ -20,16 +20,20 @@ from tilewright.dialects.arith import (
     MinnumfOp,
     MinsiOp,
     MinuiOp,
+    MulfOp,
+    MuliOp,
     OriOp,
     XoriOp,
 )
 from tilewright.dialects.type_utils import bit_width
 from tilewright.passes.tile.index_builder import IndexBuilder
 
-_FLOAT: Mapping[str, type[Operation]] = {"sum": AddfOp, "max": MaxnumfOp, "min": MinnumfOp}
-_FLOAT_NAN: Mapping[str, type[Operation]] = {"sum": AddfOp, "max": MaximumfOp, "min": MinimumfOp}
+_ARITHMETIC: Mapping[str, type[Operation]] = {"sum": AddfOp, "prod": MulfOp}
+_FLOAT: Mapping[str, type[Operation]] = {**_ARITHMETIC, "max": MaxnumfOp, "min": MinnumfOp}
+_FLOAT_NAN: Mapping[str, type[Operation]] = {**_ARITHMETIC, "max": MaximumfOp, "min": MinimumfOp}
 _INTEGER: Mapping[str, type[Operation]] = {
     "sum": AddiOp,
+    "prod": MuliOp,
     "max": MaxsiOp,
     "min": MinsiOp,
     "bitand": AndiOp,
@@ -37,7 +41,11 @@ _INTEGER: Mapping[str, type[Operation]] = {
     "bitxor": XoriOp,
 }
 _UNSIGNED: Mapping[str, type[Operation]] = {**_INTEGER, "max": MaxuiOp, "min": MinuiOp}
-_TRUTH: Mapping[str, type[Operation]] = {**_INTEGER, "sum": OriOp, "max": OriOp, "min": AndiOp}
+_TRUTH: Mapping[str, type[Operation]] = {
+    **_INTEGER,
+    **dict.fromkeys(("sum", "max"), OriOp),
+    **dict.fromkeys(("prod", "min"), AndiOp),
+}
 """Of truth values: as a one-bit integer, true is -1."""
 
 
@@ -66,12 +74,14 @@ def identity(
     """What changes nothing."""
     if isinstance(type, AnyFloat):
         infinity = float("inf")
-        neutral: float | int = {"max": -infinity, "min": infinity}.get(kind, 0.0)
+        neutral: float | int = {"prod": 1.0, "max": -infinity, "min": infinity}.get(kind, 0.0)
     elif is_unsigned or type == i1:
-        neutral = {"min": -1, "bitand": -1}.get(kind, 0)
+        one = -1 if type == i1 else 1
+        neutral = {"prod": one, "min": -1, "bitand": -1}.get(kind, 0)
     else:
         bits = bit_width(type)
         neutral = {
+            "prod": 1,
             "max": -(1 << (bits - 1)),
             "min": (1 << (bits - 1)) - 1,
             "bitand": -1,

@@ -34,6 +34,7 @@ from tilewright.passes.tile.layout_expressions import written
 
 ACROSS: Mapping[str, str] = {
     "sum": "sum",
+    "prod": "prod",
     "abssum": "sum",
     "max": "max",
     "absmax": "max",

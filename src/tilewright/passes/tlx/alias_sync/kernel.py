@@ -6,7 +6,7 @@ what allocations are called, which ops could signal which barrier, how deep ring
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -21,6 +21,7 @@ from tilewright.dialects.ttg.memory import LocalAllocOp
 from tilewright.dialects.ttg.types import MemDescType
 from tilewright.dialects.ttg.views import MemDescIndexOp
 from tilewright.dialects.ttng.barriers import ArriveBarrierOp, InitBarrierOp
+from tilewright.dialects.ttng.signals import signalled
 from tilewright.dialects.ttng.tcgen05 import TCGen5CommitOp, TCGen5MMAOp, TCGen5MMAScaledOp
 from tilewright.dialects.ttng.tma import AsyncTMACopyGlobalToLocalOp
 from tilewright.dialects.ttng.tmem import TMEMAllocOp
@@ -147,7 +148,7 @@ class Kernel:
     def _signals(self) -> dict[str, list[PossibleSignal]]:
         found: dict[str, list[PossibleSignal]] = {}
         for op in self.ops:
-            for barrier in _signalled(op):
+            for barrier in signalled(op):
                 owner = source_of(barrier).owner
                 named = self.names.get(owner) if isinstance(owner, Operation) else None
                 if named is not None:
@@ -241,36 +242,6 @@ def _reaches_out(op: Operation) -> bool:
     if isinstance(op, TCGen5MMAOp | TCGen5MMAScaledOp | TCGen5CommitOp):
         return op.two_ctas is not None
     return op.name in _REACHES_OUT
-
-
-# Which op signals which barrier.
-
-_SIGNALS: dict[str, tuple[str, ...]] = {
-    "ttg.async_copy_global_to_local": ("barrier",),
-    "ttg.async_remote_shmem_copy": ("barrier",),
-    "ttg.async_remote_shmem_store": ("barrier",),
-    "ttng.arrive_barrier": ("alloc",),
-    "ttng.async_bulk_copy_global_to_local": ("barrier",),
-    "ttng.async_clc_try_cancel": ("mbar_alloc",),
-    "ttng.async_copy_mbarrier_arrive": ("barrier",),
-    "ttng.async_tma_copy_global_to_local": ("barrier",),
-    "ttng.async_tma_gather": ("barrier",),
-    "ttng.barrier_expect": ("alloc",),
-    "ttng.tc_gen5_commit": ("barrier",),
-    "ttng.tc_gen5_mma": ("barriers",),
-    "ttng.tc_gen5_mma_scaled": ("barriers",),
-    "ttng.tmem_copy": ("barrier",),
-}
-
-
-def _signalled(op: Operation) -> Iterator[SSAValue]:
-    """The barriers that an op signals, itself or when it finishes."""
-    for name in _SIGNALS.get(op.name, ()):
-        found: SSAValue | Sequence[SSAValue] | None = getattr(op, name)
-        if isinstance(found, SSAValue):
-            yield found
-        elif found is not None:
-            yield from found
 
 
 def source_of(value: SSAValue) -> SSAValue:

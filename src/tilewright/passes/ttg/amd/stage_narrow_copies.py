@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
 from tilewright.analysis.axis_info import solve_axis_info
 from tilewright.dialects.amdg import BufferLoadOp, BufferLoadToLocalOp
 from tilewright.dialects.tt import LoadOp
-from tilewright.dialects.ttg import AsyncCommitGroupOp, AsyncCopyGlobalToLocalOp, LocalStoreOp
+from tilewright.dialects.ttg import AsyncCopyGlobalToLocalOp, LocalStoreOp
 from tilewright.dialects.ttg.context import num_warps_at, threads_per_warp_at
 from tilewright.dialects.type_utils import bit_width
 from tilewright.ir.diagnostics import DiagnosticEngine
@@ -33,6 +33,7 @@ from tilewright.passes.ttg.amd.direct_copies import (
     offset_bases,
     proved_bytes,
 )
+from tilewright.passes.ttg.load_narrow_copies import forget_token
 
 STAGED = "TW3051"
 
@@ -63,7 +64,7 @@ class StageNarrowCopies(Pass):
             bases = offset_bases(destination(op))
             proved = 0 if bases is None else proved_bytes(op, bases, axis_info)
             sizes = () if chip is None else chip.direct_copy_bytes
-            if not _forget_token(op):
+            if not forget_token(op.token):
                 engine.error(
                     op,
                     f"copy to LDS not possible on {self.arch}: its token is used outside of a "
@@ -84,17 +85,6 @@ class StageNarrowCopies(Pass):
 def _sizes(sizes: tuple[int, ...]) -> str:
     powers = [str(size) for size in sizes if not size & (size - 1)]
     return f"{' or '.join(powers)} bytes" if powers else "a chip that has it"
-
-
-def _forget_token(op: DirectCopy) -> bool:
-    """Take the token of a copy out of the groups it is in; False if it goes anywhere else."""
-    uses = list(op.token.uses)
-    if not all(isinstance(use.operation, AsyncCommitGroupOp) for use in uses):
-        return False
-    for use in uses:
-        group = use.operation
-        group.operands = [value for value in group.operands if value is not op.token]
-    return True
 
 
 def _through_registers(op: DirectCopy, rewriter: Rewriter) -> None:

@@ -14,6 +14,7 @@ from tilewright.dialects.simt.target import NVIDIA_WARP
 from tilewright.dialects.tile.hints import PrintOp, SyncOp
 from tilewright.dialects.tile.lanes import VoteOp
 from tilewright.dialects.tile.warps import WsOp
+from tilewright.ir.traversal import enclosing
 from tilewright.targets.cxx.control import RULES as CONTROL
 from tilewright.targets.cxx.control import roles
 from tilewright.targets.cxx.emitter import ATOM, Emitter, Rule, Text
@@ -93,9 +94,7 @@ def _subgroup_id(emitter: Emitter, op: Operation) -> None:
 def _roles(emitter: Emitter, op: Operation) -> None:
     """Roles of whole warps are distinguished by the index of the warp, where the kernel has it."""
     assert isinstance(op, WsOp)
-    function = op.parent_op()
-    while function is not None and not isinstance(function, FuncOp):
-        function = function.parent_op()
+    function = enclosing(op, FuncOp)
     assert function is not None  # roles are part of a kernel
     at_start = function.body.block.ops
     index = next((each for each in at_start if isinstance(each, SubgroupIdOp)), None)

@@ -18,6 +18,7 @@ from tilewright.targets.numpy.support.extrema import maxnumf, minnumf
 
 _COMBINE: Mapping[str, Any] = {
     "sum": np.add,
+    "prod": np.multiply,
     "bitand": np.bitwise_and,
     "bitor": np.bitwise_or,
     "bitxor": np.bitwise_xor,

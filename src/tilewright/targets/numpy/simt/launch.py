@@ -79,7 +79,8 @@ class SimtProgram:
             run: _Run | None = None
             while run is None or run.part():
                 for array, old in zip(arrays, before, strict=True):
-                    array[...] = old
+                    if array.flags.writeable:
+                        array[...] = old
                 run = _Run(self, options, seed, groups)
                 run.host(arguments)
             if run.error is not None:

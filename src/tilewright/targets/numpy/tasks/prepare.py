@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from tilewright.dialects.tlx import PlacedAliasOp
 from tilewright.dialects.tt.functions import CallOp, FuncOp
 from tilewright.ir.diagnostics import DiagnosticEngine, SourceManager
 from tilewright.ir.rewrite import Rewriter
-from tilewright.ir.traversal import walk
+from tilewright.ir.traversal import ancestors, walk
 from tilewright.passes.cleanup.canonicalize import canonicalize
 from tilewright.passes.cleanup.cse import eliminate_common_subexpressions
 from tilewright.passes.cleanup.dce import eliminate_dead_code
@@ -72,7 +72,7 @@ def inline_calls(module: ModuleOp) -> None:
             callee = functions.get(call.callee.root_reference.data)
             if callee is None or callee.is_declaration or len(callee.body.blocks) != 1:
                 continue
-            if any(op is callee for op in _ancestors(call)):
+            if any(op is callee for op in ancestors(call)):
                 continue
             _inline(call, callee)
             changed = True
@@ -80,13 +80,6 @@ def inline_calls(module: ModuleOp) -> None:
 
 def _calls(module: ModuleOp) -> Iterator[CallOp]:
     return (op for op in walk(module) if isinstance(op, CallOp))
-
-
-def _ancestors(op: Operation) -> Iterator[Operation]:
-    parent = op.parent_op()
-    while parent is not None:
-        yield parent
-        parent = parent.parent_op()
 
 
 def _inline(call: CallOp, callee: FuncOp) -> None:

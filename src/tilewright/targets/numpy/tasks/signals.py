@@ -2,46 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import PurePath
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.dialects.ttg.copies import AsyncCopyGlobalToLocalOp
 from tilewright.dialects.ttg.warps import WarpSpecializeOp
-from tilewright.dialects.ttng.barriers import ArriveBarrierOp, BarrierExpectOp, WaitBarrierOp
-from tilewright.dialects.ttng.tcgen05 import TCGen5CommitOp, TCGen5MMAOp, TCGen5MMAScaledOp
-from tilewright.dialects.ttng.tma import AsyncTMACopyGlobalToLocalOp, AsyncTMAGatherOp
+from tilewright.dialects.ttng.barriers import WaitBarrierOp
+from tilewright.dialects.ttng.signals import signalled
 from tilewright.ir.diagnostics.position import resolve
 from tilewright.ir.traversal import walk
 from tilewright.targets.numpy.tasks.support.cluster import Signal
 from tilewright.targets.numpy.tasks.unit import source_of
-
-_OTHERS = frozenset(
-    (
-        "ttng.async_clc_try_cancel",
-        "ttng.clc_try_cancel",
-        "ttng.async_copy_mbarrier_arrive",
-        "ttng.async_bulk_copy_global_to_local",
-        "ttg.async_remote_shmem_store",
-        "ttg.async_remote_shmem_copy",
-        "ttng.tmem_copy",
-    )
-)
-
-
-def _barriers(op: Operation) -> Sequence[SSAValue]:
-    """The barriers an op signals, itself or when it finishes."""
-    if isinstance(op, ArriveBarrierOp | BarrierExpectOp):
-        return (op.alloc,)
-    if isinstance(op, AsyncTMACopyGlobalToLocalOp | AsyncTMAGatherOp | TCGen5CommitOp):
-        return (op.barrier,)
-    if isinstance(op, TCGen5MMAOp | TCGen5MMAScaledOp):
-        return tuple(op.barriers)
-    if isinstance(op, AsyncCopyGlobalToLocalOp):
-        return () if op.barrier is None else (op.barrier,)
-    return tuple(op.operands) if op.name in _OTHERS else ()
 
 
 def signals_of(
@@ -50,7 +23,7 @@ def signals_of(
     """By the name of the allocation, the ops that signal its barriers."""
     found: dict[str, list[Signal]] = {}
     for op in walk(module):
-        for barrier in _barriers(op):
+        for barrier in signalled(op):
             name = names(source_of(barrier))
             if name is not None:
                 found.setdefault(name, []).append(Signal(_task_of(op), op.name, source_id(op)))

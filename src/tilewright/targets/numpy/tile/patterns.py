@@ -21,7 +21,7 @@ from tilewright.dialects.tile.attributes import Space
 from tilewright.dialects.tile.loops import ParallelOp
 from tilewright.dialects.tile.types import space_of
 from tilewright.ir.interfaces import constant_value
-from tilewright.ir.traversal import walk
+from tilewright.ir.traversal import ancestors, walk
 from tilewright.targets.numpy.ops.arith.integer import DIVISIONS
 
 _DEPTH = 24
@@ -124,12 +124,12 @@ def varying_axes(op: Operation) -> tuple[bool, ...] | None:
 
     None if that is not known: the value comes from memory that the loops themselves write.
     """
-    loops = [each for each in _ancestors(op) if isinstance(each, ParallelOp)]
+    loops = [each for each in ancestors(op) if isinstance(each, ParallelOp)]
     outermost = loops[-1]
     written = {base_of(each.operands[1]) for each in walk(outermost) if each.name == "memref.store"}
     reached: set[SSAValue] = set()
     pending = [op.operands[0]]
-    for each in _ancestors(op):
+    for each in ancestors(op):
         if each is outermost:
             break
         pending.extend(each.operands if each.name in ("scf.if", "scf.for") else ())
@@ -153,13 +153,6 @@ def varying_axes(op: Operation) -> tuple[bool, ...] | None:
         pending.extend(operand for each in walk(owner) for operand in each.operands)
     arguments = [each for loop in reversed(loops) for each in loop.body.block.args]
     return tuple(each in reached for each in arguments)
-
-
-def _ancestors(op: Operation) -> Iterator[Operation]:
-    parent = op.parent_op()
-    while parent is not None:
-        yield parent
-        parent = parent.parent_op()
 
 
 def is_reducer(base: SSAValue) -> bool:

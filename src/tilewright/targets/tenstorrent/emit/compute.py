@@ -12,7 +12,6 @@ from collections.abc import Mapping
 
 from xdsl.ir import Operation
 
-from tilewright.dialects.tensix.base import constant_of
 from tilewright.dialects.tensix.config import HwStartupOp, InitOp, PackL1AccOp, ReconfigOp
 from tilewright.dialects.tensix.formats import Format
 from tilewright.dialects.tensix.functions import InitKey
@@ -27,6 +26,7 @@ from tilewright.dialects.tensix.sfpu import (
     UnaryScalarOp,
     WhereOp,
 )
+from tilewright.ir.interfaces import constant_integer
 from tilewright.targets.cxx.emitter import Emitter, Rule
 from tilewright.targets.tenstorrent.emit.emitter import Api, TensixEmitter
 
@@ -264,7 +264,7 @@ def _unary(emitter: Emitter, op: Operation) -> None:
 
 def _unary_scalar(emitter: Emitter, op: Operation) -> None:
     assert isinstance(emitter, TensixEmitter) and isinstance(op, UnaryScalarOp)
-    bits = constant_of(op.bits)
+    bits = constant_integer(op.bits)
     function = op.function.data
     if function == "div":
         # The device multiplies: the argument is the reciprocal.

@@ -11,10 +11,11 @@ import numpy as np
 from xdsl.ir import Operation
 
 from tilewright.dialects.tensix.arguments import ArgAtOp, ArgumentOp
-from tilewright.dialects.tensix.base import cb_type, constant_of
+from tilewright.dialects.tensix.base import cb_type
 from tilewright.dialects.tensix.buffers import CBOp, CBPointerOp, FillPageOp
 from tilewright.dialects.tensix.formats import Format
 from tilewright.dialects.tensix.noc import AccessorOp, McastOp, NocBarrierOp, SemMcastOp, SemOp
+from tilewright.ir.interfaces import constant_integer
 from tilewright.targets.cxx.emitter import ATOM, LESS, SUM, Emitter, Rule, Text
 from tilewright.targets.tenstorrent.emit.emitter import Api, TensixEmitter
 
@@ -174,7 +175,7 @@ def _mcast(emitter: Emitter, op: Operation) -> None:
 
 def _size_of_pages(emitter: Emitter, op: McastOp) -> str:
     """The bytes of a multicast, in tiles of its circular buffer where they are whole tiles."""
-    pointer, size = op.l1.owner, constant_of(op.bytes)
+    pointer, size = op.l1.owner, constant_integer(op.bytes)
     if isinstance(pointer, CBPointerOp) and size is not None:
         pages, rest = divmod(size, cb_type(pointer.cb).page_bytes)
         if pages and not rest:

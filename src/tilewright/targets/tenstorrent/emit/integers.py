@@ -13,8 +13,8 @@ from xdsl.dialects.builtin import i1
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.tensix.arguments import RasterOp
-from tilewright.dialects.tensix.base import constant_of
 from tilewright.dialects.tensix.tables import TableOp
+from tilewright.ir.interfaces import constant_integer
 from tilewright.targets.cxx.control import RULES as CONTROL
 from tilewright.targets.cxx.emitter import (
     ATOM,
@@ -193,7 +193,7 @@ def _block_linear(emitter: TensixEmitter, op: RasterOp) -> None:
 
 def _table(emitter: TensixEmitter, op: RasterOp) -> None:
     """Orders without a closed form, for grids of constant size."""
-    rows, columns = constant_of(op.rows), constant_of(op.columns)
+    rows, columns = constant_integer(op.rows), constant_integer(op.columns)
     if rows is None or columns is None:
         raise emitter.refusal(
             f"block order '{op.policy.data}' needs a grid of constant size",

@@ -160,6 +160,7 @@ def _ufunc(kind: str, is_unsigned: bool, is_float: bool, nan_propagate: bool) ->
 
 _PLAIN: Mapping[str, _Combine] = {
     "sum": np.add,
+    "prod": np.multiply,
     "abssum": np.add,
     "bitand": np.bitwise_and,
     "bitor": np.bitwise_or,

@@ -1,0 +1,227 @@
+"""Every tool takes every kernel: each cell of the tables in docs/cli.md, and the page itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from scripts import cli_doc
+from tilewright.cli import main
+from tilewright.cli.commands import COMMANDS, KERNEL_TOOLS, SHELLS
+from tilewright.cli.completion import flags
+from tilewright.cli.languages import LANGUAGES
+from tilewright.cli.support import COMPAT, INPUTS, SCRIPT, TARGETS, YES, of_input, of_target
+from tilewright.targets.hip.clang import installed
+
+ROOT = Path(__file__).parents[2]
+KERNELS = Path(__file__).parent / "inputs"
+TOOLS = [each.name for each in KERNEL_TOOLS]
+TEXTS = {"tl": "tl.ttir", "tlx": "tlx.ttir", "T": "T.mlir"}
+ARGUMENTS = {
+    "tl": ("--grid=4", "--arg=x_ptr=f32[100]:ones", "--arg=out_ptr=f32[100]:zeros", "--arg=n=100"),
+    "tlx": ("--arg=x_ptr=f32[100]:ones", "--arg=out_ptr=f32[100]:zeros", "--arg=n=100", "--grid=1"),
+    "T": ("--arg=X=f32[1024]:ones", "--arg=Y=f32[1024]:zeros"),
+}
+PRINTED = {
+    "run": "",
+    "check": ": no fault",
+    "analyze": "PATTERN(",
+    "memory": "shared",
+    "layout": " threads\n",
+    "compile": "spilled",
+    "tune": " on ",
+}
+"""A part of what each tool prints about a kernel."""
+
+
+@pytest.fixture
+def tool(monkeypatch, capsys):
+    """Runs a command: exit code, and all that it printed."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(sys, "argv", sys.argv)
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+
+    def run(*arguments: str) -> tuple[int, str]:
+        code = main.run(arguments)
+        out, err = capsys.readouterr()
+        return code, out + err
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def compat_outcomes() -> dict[tuple[str, str], tuple[int, str]]:
+    """Code and text of every command on every script that imports Triton or TileLang."""
+    cells = list(product(TOOLS, LANGUAGES))
+    lines = [arguments_of(command, language, COMPAT) for command, language in cells]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.cli.compat_driver"],
+        input=json.dumps(lines),
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])},
+    )
+    assert done.returncode == 0, done.stderr
+    return dict(zip(cells, map(tuple, json.loads(done.stdout)), strict=True))
+
+
+def arguments_of(command: str, language: str, input: str) -> list[str]:
+    if input == SCRIPT:
+        return [command, str(KERNELS / f"{language}.py")]
+    if input == COMPAT:
+        return [command, "--compat", str(KERNELS / f"compat_{language}.py")]
+    given = ARGUMENTS[language] if command in ("run", "check") else ()
+    return [command, str(KERNELS / TEXTS[language]), *given]
+
+
+def needs(command: str, language: str, target: str) -> None:
+    """Skip what needs a compiler that is not here."""
+    if target.startswith("triton") and command == "compile":
+        pytest.importorskip("triton", reason="Triton, which compiles it, is not installed")
+    if target.startswith("hip") and command == "compile" and not installed():
+        pytest.skip("no clang 19 here")
+
+
+@pytest.mark.parametrize("input", INPUTS)
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("command", TOOLS)
+def test_every_command_takes_every_kernel(tool, request, command, language, input):
+    if command == "compile" and language != "T" and input not in (SCRIPT, COMPAT):
+        needs(command, language, "triton")
+    expected = of_input(command, language, input)
+    if input == COMPAT:
+        code, printed = request.getfixturevalue("compat_outcomes")[command, language]
+    else:
+        code, printed = tool(*arguments_of(command, language, input))
+    assert code == expected.code, printed
+    assert (expected.printed or PRINTED[command]) in printed
+    if (command, input) == ("run", "IR text"):
+        assert (
+            f"{100 if language != 'T' else 1024} of {100 if language != 'T' else 1024} changed; 2 to 2"
+            in printed
+        )
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("command", TOOLS)
+def test_every_command_has_every_target(tool, command, language, target):
+    needs(command, language, target)
+    expected = of_target(command, language, target)
+    code, printed = (
+        tool(*arguments_of(command, language, SCRIPT), f"--target={target}")
+        if (command not in ("run", "check"))
+        else tool(command, f"--target={target}", str(KERNELS / f"{language}.py"))
+    )
+    assert code == expected.code, printed
+    shown = {**PRINTED, "compile": "kernel"}[command]
+    if target.startswith("tenstorrent") and command == "memory":
+        shown = "L1 of"
+    assert (expected.printed or shown) in printed
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("command", TOOLS)
+def test_json_is_all_that_standard_output_has(monkeypatch, capsys, command, language):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(sys, "argv", sys.argv)
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+    assert main.run([command, "--json", str(KERNELS / f"{language}.py")]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found
+    if command in ("run", "check"):
+        assert [each["language"] for each in found["kernels"]] == [language]
+
+
+@pytest.mark.parametrize("command", TOOLS)
+def test_a_kernel_that_is_not_there_is_named(tool, command):
+    for form in (["--kernel", "scal", str(KERNELS / "tl.py")], [f"{KERNELS / 'tl.py'}:scal"]):
+        code, printed = tool(command, *form)
+        assert code == 2
+        assert "no kernel 'scal'" in printed
+        assert "scale" in printed.partition("no kernel 'scal'")[2]
+    if command != "tune":
+        code, printed = tool(command, f"{KERNELS / 'tl.ttir'}", "--kernel", "scal")
+        assert (code, "scal" in printed) == (2, True)
+
+
+@pytest.mark.parametrize("command", TOOLS)
+def test_a_file_that_is_not_there_is_a_wrong_command_line(tool, command):
+    assert tool(command, "absent.py") == (
+        2,
+        f"tilewright {command}: cannot read 'absent.py': no such file\n",
+    )
+
+
+# -- the page --------------------------------------------------------------------------------------
+
+
+def test_the_page_is_current():
+    """`python scripts/cli_doc.py` rewrites it."""
+    assert cli_doc.PAGE.read_text() == cli_doc.page()
+
+
+def test_no_cell_is_empty():
+    rows = [row for row in cli_doc.page().splitlines() if row.startswith("| `")]
+    assert len(rows) > 2 * len(TOOLS)
+    assert all(cell.strip() for row in rows for cell in row.strip("|").split("|"))
+    cells = [of_target(*each) for each in product(TOOLS, LANGUAGES, TARGETS)]
+    assert all(each == YES or (each.reason and each.printed) for each in cells)
+
+
+def test_every_command_is_explained_with_an_example():
+    for command in COMMANDS:
+        text = command.help_text(f"tilewright {command.name}")
+        assert text.startswith(f"usage: tilewright {command.name}")
+        assert "examples:\n" in text
+        assert "Exit code: " in text
+        assert max(map(len, text.splitlines())) <= 100
+        assert all(each.help for each in command.options) or command.name == "opt"
+
+
+# -- completion ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_completion_has_all_commands_and_flags(capsys, shell):
+    assert main.run(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    for command in COMMANDS:
+        assert command.name in script
+        for flag in flags(command):
+            name = flag.lstrip("-")
+            assert flag in script or f"-l {name}" in script or f"-s {name}" in script
+
+
+def test_bash_completes(tmp_path, capsys):
+    main.run(["completion", "bash"])
+    script = tmp_path / "completion.bash"
+    script.write_text(capsys.readouterr().out)
+
+    def completed(*typed: str) -> list[str]:
+        line = " ".join(f"'{each}'" for each in ("tilewright", *typed))
+        code = f". {script}; COMP_WORDS=({line}); COMP_CWORD={len(typed)}; _tilewright; "
+        code += 'printf "%s\\n" "${COMPREPLY[@]}"'
+        done = subprocess.run(
+            ["bash", "--norc", "-c", code], capture_output=True, text=True, check=True
+        )
+        return done.stdout.split()
+
+    assert completed("com") == ["compile", "completion"]
+    assert completed("layout", "--bu") == ["--buffer"]
+    assert "tenstorrent:wormhole" in completed("compile", "--target", "tenst")
+    assert completed("analyze", "--format", "h") == ["html"]
+    assert completed("cache", "") == ["show", "clear"]
+
+
+def test_a_shell_that_is_not_known(capsys):
+    assert main.run(["completion", "tcsh"]) == 2
+    assert capsys.readouterr().err == "tilewright completion: pass a shell: bash, zsh, fish\n"
