@@ -9,7 +9,8 @@
 An epilogue that reads all of an accumulator before it stores the first part lets the next GEMM
 begin early. Its rows take as many registers as they have columns: 256, more than a thread has. If
 every use of a fragment converts it to one narrower type, the conversion may as well come first, and
-halves them. There is a fragment for each part that is stored. Fragments that
+halves them. There is a fragment for each part that is stored, and a loop over all columns of a
+converted copy becomes one for each part. Fragments that
 `stream-tensor-memory` divides into columns are left as they are: those are used whole, with nothing
 in between that another thread may wait for.
 """
@@ -27,11 +28,22 @@ from tilewright.analysis.layout_inference.scopes import GROUP, kernels, threads_
 from tilewright.analysis.layout_inference.tensor_memory import LANES, is_move
 from tilewright.analysis.pipelining.dependences import has_unknown_effects
 from tilewright.analysis.tensor_memory.chains import COLUMNS, has_many_registers, is_pure
-from tilewright.dialects.tile import AllocOp, CopyOp, RegionOp, Space, SpaceAttr, space_of
+from tilewright.analysis.tensor_memory.column_fragments import element_fragments, element_loop
+from tilewright.dialects.memref import LoadOp
+from tilewright.dialects.tile import (
+    AllocOp,
+    CopyOp,
+    ParallelOp,
+    RegionOp,
+    Space,
+    SpaceAttr,
+    space_of,
+)
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
+from tilewright.passes.gpu.stream_tensor_memory import loop_part
 from tilewright.passes.gpu.tile_regions import matrix_axes, part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
 from tilewright.passes.tile.layout_expressions import combined
@@ -60,10 +72,12 @@ class _Uses:
     stores: Sequence[CopyOp]
     width: int
     """Columns of the parts that all stores consist of."""
+    casts: Mapping[CopyOp, Sequence[ParallelOp]]
+    """Copies to another fragment, and the loops that access its elements."""
 
     @property
     def element(self) -> AnyFloat:
-        (element,) = {element_type_of(op.dst.type) for op in self.stores}
+        (element,) = {element_type_of(op.dst.type) for op in (*self.stores, *self.casts)}
         assert isinstance(element, AnyFloat)
         return element
 
@@ -95,17 +109,49 @@ def _uses(alloc: AllocOp) -> _Uses | None:
         return None
     fills: list[CopyOp] = []
     stores: list[CopyOp] = []
+    casts: dict[CopyOp, Sequence[ParallelOp]] = {}
     for op in _users(alloc.result):
         if not isinstance(op, CopyOp) or op.fill is not None:
             return None
-        (fills if op.dst is alloc.result else stores).append(op)
+        if op.dst is alloc.result:
+            fills.append(op)
+        elif (loops := _loops(op)) is not None:
+            casts[op] = loops
+        else:
+            stores.append(op)
     if not fills or not stores or not all(map(_is_fill, fills)):
         return None
+    if any(_is_refilled(op, loop, fills) for op, loops in casts.items() for loop in loops):
+        return None
     width = _width(shape[1], stores)
-    narrow = {element_type_of(op.dst.type) for op in stores}
+    narrow = {element_type_of(op.dst.type) for op in (*stores, *casts)}
     if width is None or len(narrow) != 1 or not all(map(_is_shorter, stores)):
         return None
-    return _Uses(fills, stores, width)
+    return _Uses(fills, stores, width, casts)
+
+
+def _loops(op: CopyOp) -> Sequence[ParallelOp] | None:
+    """The loops that read what a copy converts to another fragment; None if it is no such copy."""
+    owner = op.dst.owner
+    if not isinstance(owner, AllocOp) or owner.space is not Space.FRAGMENT or owner.layout:
+        return None
+    if isinstance(op.src.owner, RegionOp) or shape_of(op.src.type) != shape_of(op.dst.type):
+        return None
+    users = [use.operation for use in op.dst.uses if use.operation is not op]
+    loops = [element_loop(each, op.dst) for each in users if isinstance(each, LoadOp)]
+    found = list(dict.fromkeys(each for each in loops if each is not None))
+    is_read_only = len(loops) == len(users) and all(each is not None for each in loops)
+    return found if is_read_only and all(element_fragments(e) == [op.dst] for e in found) else None
+
+
+def _is_refilled(op: CopyOp, loop: ParallelOp, fills: Sequence[CopyOp]) -> bool:
+    """Whether the source of a copy may have been filled again when a loop reads the result."""
+    following = op.next_op
+    while following is not None and following is not loop:
+        if any(each in fills for each in following.walk()):
+            return True
+        following = following.next_op
+    return following is None
 
 
 def _users(fragment: SSAValue) -> list[Operation]:
@@ -125,9 +171,11 @@ def _is_fill(op: CopyOp) -> bool:
 
 
 def _is_shorter(op: CopyOp) -> bool:
-    """Whether a copy converts to a type of fewer bits."""
+    """Whether a copy converts to a type of fewer bits, in memory that all threads see."""
     source, target = element_type_of(op.src.type), element_type_of(op.dst.type)
-    return isinstance(target, AnyFloat) and bit_width(target) < bit_width(source)
+    space = space_of(op.dst.type)
+    is_seen = space is Space.GLOBAL or (space is not None and space.is_shared)
+    return is_seen and isinstance(target, AnyFloat) and bit_width(target) < bit_width(source)
 
 
 def _width(columns: int, stores: Sequence[CopyOp]) -> int | None:
@@ -153,6 +201,8 @@ def _narrow(alloc: AllocOp, uses: _Uses) -> None:
     narrow = {start: op.results[0] for start, op in parts.items()}
     for op in uses.stores:
         _store(op, narrow, uses.width)
+    for op, loops in uses.casts.items():
+        _read(op, loops, narrow, uses.width)
     for op in uses.fills:
         _fill(op, narrow, uses.width)
     for use in list(alloc.result.uses):
@@ -184,6 +234,21 @@ def _store(op: CopyOp, narrow: Mapping[int, SSAValue], width: int) -> None:
         )
         code.add(made)
     code.rewriter.erase(op)
+
+
+def _read(
+    op: CopyOp, loops: Sequence[ParallelOp], narrow: Mapping[int, SSAValue], width: int
+) -> None:
+    """Let loops read the parts instead of a fragment with all columns."""
+    for loop in loops:
+        code = IndexBuilder(loop)
+        for start, part in narrow.items():
+            loop_part(code, loop, {op.dst: part}, start, width)
+        code.rewriter.erase(loop)
+    owner = op.dst.owner
+    assert isinstance(owner, AllocOp), "by `_loops`"
+    IndexBuilder(op).rewriter.erase(op)
+    IndexBuilder(owner).rewriter.erase(owner)
 
 
 def _columns(code: IndexBuilder, matrix: SSAValue, start: int, width: int) -> SSAValue:

@@ -115,7 +115,7 @@ def _divide(op: ParallelOp, parts: Mapping[SSAValue, list[SSAValue]], width: int
     columns = op.extents[1]
     assert isinstance(columns, int)
     for index, start in enumerate(range(0, columns, width)):
-        _loop_part(code, op, {each: values[index] for each, values in parts.items()}, start, width)
+        loop_part(code, op, {each: values[index] for each, values in parts.items()}, start, width)
     code.rewriter.erase(op)
 
 
@@ -160,7 +160,7 @@ def _chain_part(
             _reduce_part(code, op, values, start)
         else:
             assert isinstance(op, ParallelOp)
-            _loop_part(code, op, values, start, width)
+            loop_part(code, op, values, start, width)
 
 
 def _end(code: IndexBuilder, chain: Chain) -> None:
@@ -207,7 +207,7 @@ def _reduce_part(
     code.add(made)
 
 
-def _loop_part(
+def loop_part(
     code: IndexBuilder, op: ParallelOp, values: dict[SSAValue, SSAValue], start: Mixed, width: int
 ) -> None:
     """The iterations of some columns, which count from `start`, and of fragments from 0."""

@@ -99,3 +99,44 @@ func.func @not_converted() attributes {tile.target = #tile.target<cuda, sm_100a>
   }
   func.return
 }
+
+// -----
+
+#t = #tile.space<tmem>
+#s = #tile.space<shared>
+#f = #tile.space<fragment>
+#g = #tile.space<global>
+
+// A fragment that a loop reads element by element is read in the same parts.
+// CHECK-LABEL: func.func @cast
+// CHECK-NOT: memref<128x128xbf16, #fragment>
+// CHECK: scf.if
+// CHECK-COUNT-2: tile.copy %{{.*}} -> %{{.*}} : memref<128x64xbf16, #fragment> -> memref<128x64xbf16, #shared>
+// CHECK: tile.parallel (%[[I:.*]], %[[J:.*]]) in (128, 64) {
+// CHECK-NEXT: memref.load %{{.*}}[%[[I]], %[[J]]] : memref<128x64xbf16, #fragment>
+// CHECK-NEXT: memref.store %{{.*}}, %arg0[%[[I]], %[[J]]]
+// CHECK: tile.parallel (%[[I:.*]], %[[J:.*]]) in (128, 64) {
+// CHECK: %[[AT:.*]] = arith.addi %[[J]], %{{.*}} : index
+// CHECK: memref.store %{{.*}}, %arg0[%[[I]], %[[AT]]]
+func.func @cast(%a: memref<128x128xbf16, #g>, %whole: i1) attributes {tile.target = #tile.target<cuda, sm_100a>} {
+  tile.kernel (%bx) in (1) threads(128) {
+    %c = tile.alloc "c" : memref<128x128xf32, #t>
+    %f = tile.alloc "f" : memref<128x128xf32, #f>
+    %g = tile.alloc "g" : memref<128x128xbf16, #f>
+    %out = tile.alloc "out" : memref<128x64xbf16, #s>
+    tile.copy %c -> %f : memref<128x128xf32, #t> -> memref<128x128xf32, #f>
+    scf.if %whole {
+      %low = tile.region %f[0, 0] [128, 64] : memref<128x128xf32, #f> to !tile.region<128x64xf32, #f>
+      tile.copy %low -> %out : !tile.region<128x64xf32, #f> -> memref<128x64xbf16, #s>
+      %high = tile.region %f[0, 64] [128, 64] : memref<128x128xf32, #f> to !tile.region<128x64xf32, #f>
+      tile.copy %high -> %out : !tile.region<128x64xf32, #f> -> memref<128x64xbf16, #s>
+    } else {
+      tile.copy %f -> %g : memref<128x128xf32, #f> -> memref<128x128xbf16, #f>
+      tile.parallel (%i, %j) in (128, 128) {
+        %v = memref.load %g[%i, %j] : memref<128x128xbf16, #f>
+        memref.store %v, %a[%i, %j] : memref<128x128xbf16, #g>
+      }
+    }
+  }
+  func.return
+}
