@@ -47,7 +47,7 @@ from tilewright.analysis.pid_address.checks import (
     run_checks,
 )
 from tilewright.cli.analyze_inputs import run_script
-from tilewright.cli.analyze_options import parse as parse_options
+from tilewright.cli.analyze_options import options_of as parse_options
 from tilewright.dialects import make_context
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.text import parse_source

@@ -55,7 +55,8 @@ def render(maps: Sequence[MemoryMap]) -> str:
     if not maps:
         return "no shared or tensor memory is allocated\n"
     maps, file = _short_sources(maps)
-    head = "".join(f"{line}\n" for line in _wrapped(f"lines of {file}")) + "\n" if file else ""
+    # A path is not wrapped: it would not be one to copy.
+    head = f"lines of {file}\n\n" if file else ""
     return head + "\n".join("\n".join(_memory(each)) + "\n" for each in maps)
 
 
