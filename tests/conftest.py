@@ -11,6 +11,8 @@
 import ctypes
 import gc
 import os
+import sys
+from collections.abc import Generator
 from functools import cache
 
 import pytest
@@ -64,6 +66,17 @@ def pytest_report_header() -> str:
 def pytest_collection_finish() -> None:
     """Thirty thousand tests stay in memory: the collector looks at them less often."""
     gc.set_threshold(20_000, 20, 50)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
+    """A script that a test runs in this process stays behind as ``__main__``, with a file that is
+    deleted soon; processes that a later test spawns would run that file."""
+    main = sys.modules["__main__"]
+    try:
+        return (yield)
+    finally:
+        sys.modules["__main__"] = main
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -40,7 +40,6 @@ def test_a_command_of_the_tutorial(
         assert not change or change[0] in source
         (tmp_path / name).write_text(source.replace(*change) if change else source)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     monkeypatch.setattr(sys, "argv", sys.argv)
     monkeypatch.setattr(sys, "path", [*sys.path])
     status = main.run(command.split())
@@ -99,7 +98,6 @@ def test_the_errors_of_the_page_for_tlx(
     (source,) = [block for block in blocks("docs/tlx.md", "python") if "# double.py" in block]
     assert MISTAKES[code][0] in source
     (tmp_path / "double.py").write_text(source.replace(*MISTAKES[code]))
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     monkeypatch.setattr(sys, "argv", sys.argv)
     monkeypatch.setattr(sys, "path", [*sys.path])
     assert main.run(["check", str(tmp_path / "double.py")]) == 1

@@ -26,7 +26,6 @@ PAGE = "docs/gpu.md"
 def example(tmp_path, monkeypatch):
     (source,) = [each for each in blocks(PAGE, "python") if each.startswith("# scale.py")]
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     monkeypatch.setattr(sys, "argv", sys.argv)
     monkeypatch.setattr(sys, "path", [*sys.path])
     file = tmp_path / source.splitlines()[0].removeprefix("# ")

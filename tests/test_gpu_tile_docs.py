@@ -24,7 +24,6 @@ SECTION = TEXT[TEXT.index("## Kernels of `T`") : TEXT.index("## Layouts of `T` k
 def example(tmp_path, monkeypatch):
     (source,) = [each for each in blocks(PAGE, "python") if each.startswith("# add.py")]
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     monkeypatch.setattr(sys, "argv", sys.argv)
     monkeypatch.setattr(sys, "path", [*sys.path])
     (tmp_path / "add.py").write_text(source)

@@ -75,7 +75,6 @@ def test_the_code_of_threads_runs_as_the_page_shows(
     script: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "argv", list(sys.argv))
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     command, out, *lines = blocks(PAGE, "")[2].splitlines()
     assert command == "$ tilewright check gemm_relu.py --target hip:gfx942 --schedules 1"
     assert run(["check", str(script), *command.split()[4:]]) == 0

@@ -38,7 +38,6 @@ def test_the_emitted_files_run_after_they_were_edited(
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "argv", list(sys.argv))
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     kernel = blocks("docs/tenstorrent.md", "python")[0]
     (tmp_path / "gemm_relu.py").write_text(kernel)
     (tmp_path / "edited.py").write_text(blocks(PAGE, "python")[1])

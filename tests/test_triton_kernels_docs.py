@@ -53,7 +53,6 @@ def test_commands(
         pytest.skip("no clang for HIP is installed: run scripts/install_clang.sh")
     (source,) = [each for each in blocks(PAGE, "python") if each.startswith("# add.py")]
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     monkeypatch.setattr(sys, "argv", sys.argv)
     monkeypatch.setattr(sys, "path", [*sys.path])
     Path("add.py").write_text(source + "assert (out == 2 * x).all()\n" * ("check" in command))

@@ -48,7 +48,6 @@ def script(tmp_path, monkeypatch):
     """Runs a script with `body`; the interpreter's state is put back afterwards."""
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(sys, "argv", ["tilewright"])
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
 
     def write(body: str = LAUNCH, bound: str = "n") -> str:
         file = tmp_path / "script.py"

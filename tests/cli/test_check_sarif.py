@@ -125,7 +125,6 @@ def checked(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(directory)
     monkeypatch.setattr(sys, "argv", ["tilewright"])
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
 
     def run(text: str, *flags: str, name: str = "kernel.py") -> tuple[dict, int, str]:
         Path(name).write_text(text)

@@ -52,7 +52,6 @@ def script(tmp_path):
 @pytest.fixture(autouse=True)
 def main_module(monkeypatch):
     """A script becomes ``__main__``; the tests go on as what they were."""
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     monkeypatch.setattr(sys, "argv", sys.argv)
     monkeypatch.setattr(sys, "path", [*sys.path])
 

@@ -63,7 +63,6 @@ func.func @twice(%X: memref<64xf32, #global>) {
 @pytest.fixture(autouse=True)
 def main_module(monkeypatch):
     """A script becomes ``__main__``; the tests go on as what they were."""
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     monkeypatch.setattr(sys, "argv", sys.argv)
     monkeypatch.setattr(sys, "path", [*sys.path])
 

@@ -45,7 +45,6 @@ def tool(monkeypatch, capsys):
     """Runs a command: exit code, and all that it printed."""
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setattr(sys, "argv", sys.argv)
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
 
     def run(*arguments: str) -> tuple[int, str]:
         code = main.run(arguments)
@@ -133,7 +132,6 @@ def test_every_command_has_every_target(tool, command, language, target):
 def test_json_is_all_that_standard_output_has(monkeypatch, capsys, command, language):
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setattr(sys, "argv", sys.argv)
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     assert main.run([command, "--json", str(KERNELS / f"{language}.py")]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found

@@ -73,7 +73,7 @@ def interrupted(*arguments: str, directory: Path, after: float = 2.0) -> tuple[i
 
 
 @pytest.mark.parametrize(
-    ("text", "lines", "launch"), [(TL, (9, 10), 16), (T, (10, 11, 12), 17)], ids=["tl", "T"]
+    ("text", "lines", "launch"), [(TL, (10, 11), 16), (T, (11, 12, 13), 17)], ids=["tl", "T"]
 )
 def test_the_kernel_its_line_and_the_launch_are_told(tmp_path, text, lines, launch):
     (tmp_path / "k.py").write_text(text)
@@ -102,7 +102,6 @@ def test_a_pass_is_named(monkeypatch, tmp_path):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(InferLayouts, "run", run)
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     monkeypatch.setattr(sys, "argv", sys.argv)
     monkeypatch.setattr(sys, "path", [*sys.path])
     script = ROOT / "tests" / "cli" / "inputs" / "T.py"

@@ -49,7 +49,6 @@ class Notebook:
 
 @pytest.fixture
 def notebook(monkeypatch: pytest.MonkeyPatch) -> Iterator[Notebook]:
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     monkeypatch.setattr(sys, "displayhook", sys.displayhook)
     InteractiveShell.clear_instance()
     shell = InteractiveShell.instance(colors="nocolor")

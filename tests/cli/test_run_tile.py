@@ -44,7 +44,6 @@ def command(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["tilewright"])
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
 
     def run(*arguments: str, wait: bool = True, fill: bool = True) -> tuple[int, str, str]:
         path = tmp_path / "script.py"

@@ -34,7 +34,6 @@ def test_the_fault_of_the_page_is_the_programs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(sys, "argv", ["tilewright"])
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     Path("scale.py").write_text(block("# scale.py"))
     assert main.run(["check", "scale.py"]) == 1
     # A script knows itself by its absolute path.

@@ -104,7 +104,6 @@ def command(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["tilewright"])
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
 
     def run(*arguments: str, call: str) -> tuple[int, str, str]:
         (tmp_path / "script.py").write_text(f"{SCRIPT}{call}\n")

@@ -20,7 +20,6 @@ LINE = next(n for n, line in enumerate(WASTEFUL.splitlines(), 1) if "second = " 
 def run(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setattr(sys, "argv", sys.argv)
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     path = tmp_path / "k.py"
 
     def command(text: str, *arguments: str) -> tuple[int, str]:

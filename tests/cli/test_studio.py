@@ -74,7 +74,6 @@ def studio(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["tilewright"])
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
 
     def run(source: str, *flags: str):
         (tmp_path / "script.py").write_text(source)

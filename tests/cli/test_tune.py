@@ -70,7 +70,6 @@ def tune(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setattr(sys, "argv", sys.argv)
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     monkeypatch.delenv("TILEWRIGHT_TUNING_TABLE", raising=False)
     Path("tl.py").write_text(TL.replace("SIZES", "(32, 64, 100)"))
     Path("t.py").write_text(T)

@@ -19,7 +19,6 @@ def command(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["tilewright"])
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
 
     def run(*arguments: str) -> tuple[int, str, str]:
         code = main.run([*arguments])
@@ -82,7 +81,6 @@ def test_schedules_of_an_interrupted_check_are_not_run_again(command, tmp_path):
 def test_a_worker_without_the_script_gets_its_text(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["tilewright"])
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     value = {
         "file": "sub/ring.py",
         "text": RING.format(factor=2),

@@ -86,7 +86,6 @@ def checked(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["tilewright"])
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
 
     def run(text: str, *flags: str) -> tuple[int, str, str]:
         (tmp_path / "ring.py").write_text(text)
