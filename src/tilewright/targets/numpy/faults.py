@@ -13,6 +13,7 @@ as far as the lanes show one (`fix_hints`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -32,6 +33,7 @@ from tilewright.targets.numpy.fix_hints import (
     advise_unknown,
 )
 from tilewright.targets.numpy.lanes import Lanes, lane_text, program_id
+from tilewright.targets.numpy.named_indices import ProgramValues
 from tilewright.targets.numpy.races import Other
 
 FaultKind: TypeAlias = Literal[
@@ -81,6 +83,8 @@ class Scene:
     masked: bool
     """Whether lanes may be masked off, by the op's own mask or by bounds it checks."""
     space: AddressSpace
+    arguments: Sequence[object] = ()
+    """Of the launch."""
 
     @property
     def noun(self) -> str:
@@ -193,8 +197,9 @@ def _out_of_bounds(
     other = scene.space.at(scene.address)
     if other is not None and other is not region:
         notes.append(f"the address is inside {other.name}, which is not part of {region.name}")
+    program = ProgramValues(scene.program, scene.grid, scene.arguments)
     notes.append(
-        advise_bounds(scene.site, region, scene.lanes, scene.bad, scene.grid, masked=scene.masked)
+        advise_bounds(scene.site, region, scene.lanes, scene.bad, program, masked=scene.masked)
     )
     message = f"{scene.noun} out of bounds: {where}"
     return MemoryFault("out of bounds", scene, message, tuple(notes), sources)

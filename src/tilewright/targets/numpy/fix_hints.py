@@ -15,12 +15,20 @@ from tilewright.targets.numpy.api import Grid, Site
 from tilewright.targets.numpy.buffers import AddressSpace, MemoryRegion
 from tilewright.targets.numpy.element_addresses import element_at
 from tilewright.targets.numpy.lanes import Lanes
+from tilewright.targets.numpy.missing_mask import missing_mask
+from tilewright.targets.numpy.named_indices import ProgramValues
 
 _VERBS = {"load": "load", "store": "store", "atomic_rmw": "update", "atomic_cas": "swap"}
 
 
 def advise_bounds(
-    site: Site, region: MemoryRegion, lanes: Lanes, bad: Lanes, grid: Grid, *, masked: bool
+    site: Site,
+    region: MemoryRegion,
+    lanes: Lanes,
+    bad: Lanes,
+    program: ProgramValues,
+    *,
+    masked: bool,
 ) -> str:
     """What to change for an access out of bounds."""
     name, size = region.name, region.array.size
@@ -34,15 +42,16 @@ def advise_bounds(
         )
     if masked:
         return f"the mask is true for this lane{_too_far(region, int(bad.addresses[0]))}"
-    program = bad.programs[0]
-    own = lanes.only(lanes.programs == program)
+    own = lanes.only(lanes.programs == bad.programs[0])
     begin, end = int(own.addresses.min()), int(own.addresses.max())
     if begin < region.low + region.size:
-        return _overshoot(region, end, verb)
-    needed = _programs_needed(site, region, own, grid)
+        mask = missing_mask(site, region, own, program)
+        return f"{_beyond(region, end)}: {verb} with {mask}"
+    needed = _programs_needed(site, region, own, program.grid)
     if needed is not None:
         return (
-            f"program {int(program)} starts past the end: {needed} of the {prod(grid)} programs "
+            f"program {int(bad.programs[0])} starts past the end: {needed} of the "
+            f"{prod(program.grid)} programs "
             f"of the grid cover {name}; launch {needed}, or mask with `offsets < {size}`"
         )
     return f"check the strides and offsets: they must stay below {size} elements"
@@ -64,21 +73,10 @@ def _too_far(region: MemoryRegion, address: int) -> str:
     )
 
 
-def _overshoot(region: MemoryRegion, end: int, verb: str) -> str:
-    name, size = region.name, region.array.size
-    excess = element_at(end, region).element - (size - 1)
-    beyond = f"the block extends {excess} element{'s' if excess > 1 else ''} past the end of {name}"
-    if region.array.ndim == 1:
-        return (
-            f"{beyond}: {verb} with `mask=offsets < {size}`, where offsets are the offsets added "
-            f"to {name}"
-        )
-    checks = " & ".join(f"(index_{axis} < {extent})" for axis, extent in _extents(region))
-    return f"{beyond}: {verb} with a mask of the indices along each axis, `{checks}`"
-
-
-def _extents(region: MemoryRegion) -> list[tuple[int, int]]:
-    return [(axis, int(extent)) for axis, extent in enumerate(region.array.shape)]
+def _beyond(region: MemoryRegion, end: int) -> str:
+    excess = element_at(end, region).element - (region.array.size - 1)
+    plural = "s" if excess > 1 else ""
+    return f"the block extends {excess} element{plural} past the end of {region.name}"
 
 
 def _programs_needed(site: Site, region: MemoryRegion, own: Lanes, grid: Grid) -> int | None:
