@@ -147,3 +147,44 @@ CASES = {
 def test_the_mask_of_a_note(case: str):
     launch, expected = CASES[case]
     assert _advice(launch) == expected
+
+
+@tw.jit
+def stores_rows(out_ptr, columns, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    tl.store(out_ptr + tl.program_id(0) * columns + offsets, 1.0)
+
+
+@tw.jit
+def stores_masked_rows(out_ptr, columns, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    row = tl.program_id(0) // 2 * columns
+    tl.store(out_ptr + row + offsets, 1.0, mask=offsets < columns)
+
+
+MISSING = "the store has no mask, and "
+RACES = {
+    "rows": (
+        lambda: stores_rows[(6,)](_matrix(6, 5), 5, BLOCK=8),
+        f"{MISSING}lanes past the extent of their axis write elements of other programs: store "
+        "with `mask=offsets < 5` (5 is the extent of axis 1 of out_ptr)",
+    ),
+    "rows of an array of one axis": (
+        lambda: stores_rows[(6,)](_matrix(30), 5, BLOCK=8),
+        f"{MISSING}3 of the 8 lanes of program 1 write elements of other programs: if the block "
+        "has more lanes than the program has elements, mask the lanes past them",
+    ),
+    "all lanes": (lambda: stores_rows[(6,)](_matrix(8), 0, BLOCK=8), None),
+    "with a mask": (lambda: stores_masked_rows[(6,)](_matrix(6, 5), 5, BLOCK=8), None),
+}
+
+
+@pytest.mark.parametrize("case", RACES)
+def test_a_race_of_stores_without_a_mask_advises_the_mask_first(case: str):
+    launch, expected = RACES[case]
+    with pytest.raises(NumpyFault) as caught, tw.running(check_races=True):
+        launch()
+    *others, last = [note.message for note in caught.value.diagnostic.notes]
+    assert caught.value.diagnostic.code == "TW6108"
+    assert last.startswith("the order of programs is undefined")
+    assert [text for text in others if "mask" in text] == ([] if expected is None else [expected])

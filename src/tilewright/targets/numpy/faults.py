@@ -29,6 +29,7 @@ from tilewright.targets.numpy.fix_hints import (
     advise_gap,
     advise_race,
     advise_read_only,
+    advise_store_mask,
     advise_uninitialised,
     advise_unknown,
 )
@@ -246,14 +247,22 @@ def race(scene: Scene, other: Other, sources: SourceManager | None) -> MemoryFau
         what = f"program {first} {own} it and program {second} {other_verb} it"
     note = Diagnostic(Severity.NOTE, f"program {second} {other_verb} it here", other.site.location)
     here = () if other.site.index == scene.site.index else (note,)
-    hint = advise_race(scene.region.name)
+    mask = None
+    if _is_unmasked_store(scene.site) and _is_unmasked_store(other.site):
+        program = ProgramValues(first, scene.grid, scene.arguments)
+        mask = advise_store_mask(scene.site, scene.region, scene.lanes, scene.bad, program)
+    hints = (*(() if mask is None else (mask,)), advise_race(scene.region.name))
     return MemoryFault(
         "race",
         scene,
         f"data race on {element}: {what}",
-        (*here, describe(scene.region), hint),
+        (*here, describe(scene.region), *hints),
         sources,
     )
+
+
+def _is_unmasked_store(site: Site) -> bool:
+    return site.kind == "store" and not site.masked
 
 
 _VERBS = {"load": "reads", "store": "writes", "atomic_rmw": "updates", "atomic_cas": "updates"}

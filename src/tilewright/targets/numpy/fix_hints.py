@@ -15,7 +15,7 @@ from tilewright.targets.numpy.api import Grid, Site
 from tilewright.targets.numpy.buffers import AddressSpace, MemoryRegion
 from tilewright.targets.numpy.element_addresses import element_at
 from tilewright.targets.numpy.lanes import Lanes
-from tilewright.targets.numpy.missing_mask import missing_mask
+from tilewright.targets.numpy.missing_mask import missing_mask, past_extents
 from tilewright.targets.numpy.named_indices import ProgramValues
 
 _VERBS = {"load": "load", "store": "store", "atomic_rmw": "update", "atomic_cas": "swap"}
@@ -121,6 +121,28 @@ def advise_uninitialised(name: str) -> str:
     return (
         f"{name} was allocated without values: allocate it with zeros(...), or store to it first "
         "and mask the lanes that no store covers"
+    )
+
+
+def advise_store_mask(
+    site: Site, region: MemoryRegion, lanes: Lanes, bad: Lanes, program: ProgramValues
+) -> str | None:
+    """The mask that two programs without one need if their blocks overlap in part: then lanes past
+    a program's own elements are more likely than two programs with the same elements."""
+    chosen = bad.programs[0]
+    own, racing = lanes.only(lanes.programs == chosen), int((bad.programs == chosen).sum())
+    axes = past_extents(site, region, own, program)
+    if axes is not None:
+        return (
+            "the store has no mask, and lanes past the extent of their axis write elements of "
+            f"other programs: store with {axes}"
+        )
+    if not 0 < racing < len(own):
+        return None
+    return (
+        f"the store has no mask, and {racing} of the {len(own)} lanes of program "
+        f"{int(chosen)} write elements of other programs: if the block has more lanes than the "
+        "program has elements, mask the lanes past them"
     )
 
 

@@ -50,21 +50,38 @@ def missing_mask(site: Site, region: MemoryRegion, own: Lanes, program: ProgramV
         if whole is not None:
             return f"`mask={whole} < {size}`"
     overruns = _overruns(offsets, region)
-    if overruns:
-        names = [_called(each.indices, named) for each in overruns]
-        conditions = [
-            f"{text} < {each.extent}"
-            for text, each in zip(names, overruns, strict=True)
-            if text is not None
-        ]
-        if len(conditions) == len(overruns):
-            return f"`mask={_conjunction(conditions)}`{_extents(overruns, region)}"
+    compared = _compared(overruns, named, region)
+    if compared is not None:
+        return compared
     if region.array.ndim == 1:
         return f"`mask=offsets < {size}`, where offsets are the offsets added to {name}"
     if overruns and _varying(offsets.shape) >= _varying(region.array.shape):
         return f"a mask that is false where {_indices_past(overruns, name)}"
     # A block with fewer axes than the array may be a part of a row or cross the ends of rows.
     return f"a mask that is false from element {size} of {name} on"
+
+
+def past_extents(
+    site: Site, region: MemoryRegion, own: Lanes, program: ProgramValues
+) -> str | None:
+    """The mask for a block of rows, whose lanes leave a row and not the array; None for others."""
+    if not site.shape or len(own) != prod(site.shape):
+        return None
+    offsets = ((own.addresses - region.base) // region.array.itemsize).reshape(site.shape)
+    return _compared(_overruns(offsets, region), [*_known(site, program)], region)
+
+
+def _compared(overruns: Sequence[_Overrun], named: _Named, region: MemoryRegion) -> str | None:
+    """The mask that compares named values with extents, None if one has no name."""
+    names = [_called(each.indices, named) for each in overruns]
+    conditions = [
+        f"{text} < {each.extent}"
+        for text, each in zip(names, overruns, strict=True)
+        if text is not None
+    ]
+    if not conditions or len(conditions) < len(overruns):
+        return None
+    return f"`mask={_conjunction(conditions)}`{_extents(overruns, region)}"
 
 
 def _known(site: Site, program: ProgramValues) -> Iterator[tuple[str, Array]]:
