@@ -293,11 +293,27 @@ def compile_as(
     )
 
 
+def lower_module(
+    module: ModuleOp, pipeline: GpuPipeline, engine: DiagnosticEngine | None = None
+) -> Lowered:
+    """The kernels of a copy of `module` as CUDA C++, for which NVRTC is not needed.
+
+    What depends on the registers of machine code is not decided: forms that spill less, and more
+    blocks on a multiprocessor. Raises `CompileError` if something is wrong, and only then reports
+    to `engine`.
+    """
+    with collector_paused():
+        return _Lowered.of(module, pipeline, engine or DiagnosticEngine())
+
+
+def lower_as(module: ModuleOp, settings: Settings) -> Lowered:
+    """`lower_module` with the user's settings."""
+    return lower_module(module, GpuPipeline(**pipeline_options(settings)))
+
+
 def source_as(module: ModuleOp, settings: Settings) -> str:
     """The CUDA C++ of the kernels of `module`, not compiled further."""
-    pipeline = GpuPipeline(**pipeline_options(settings))
-    with collector_paused():
-        return "\n".join(_Lowered.of(module, pipeline, DiagnosticEngine()).texts)
+    return "\n".join(lower_as(module, settings).texts)
 
 
 def pipeline_options(settings: Settings) -> dict[str, Any]:
