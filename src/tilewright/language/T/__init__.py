@@ -370,7 +370,13 @@ _FAST = {
 }
 """Functions that may be less exact; whether they are is up to the target."""
 
-_BLACKWELL = ("mma_gemm_blockscaled",)
+_OTHER_HARDWARE = {
+    "mma_gemm_blockscaled": (
+        "the mma.sync of sm_120 that reads block scales",
+        "use T.tcgen05_gemm_blockscaled on sm_100a, or scale the operands in a T.Parallel",
+    ),
+}
+"""Functions by name: the hardware, and what to write instead."""
 _INSTEAD = {
     "copy_cluster": (
         "shared memory of another block is not written; for a tile that several blocks read, "
@@ -397,8 +403,8 @@ def __getattr__(name: str) -> Any:
         return vector
     if name in _FAST:
         return _FAST[name]
-    if name in _BLACKWELL:
-        return refused(name, "Blackwell GPUs")
+    if name in _OTHER_HARDWARE:
+        return refused(name, *_OTHER_HARDWARE[name])
     if name in _INSTEAD:
         raise AttributeError(f"T.{name} is not supported: {_INSTEAD[name]}")
     raise AttributeError(f"T has no attribute {name}", name=name)
