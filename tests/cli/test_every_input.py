@@ -161,6 +161,17 @@ def test_a_file_that_is_not_there_is_a_wrong_command_line(tool, command):
 
 
 @pytest.mark.parametrize("command", [*TOOLS, "studio"])
+@pytest.mark.parametrize(
+    "target", ["cuda:sm_77", "cuda:sm_9", "hip:gfx1", "tenstorrent:grayskull", "cuda:", "vulkan"]
+)
+def test_hardware_that_there_is_not_is_a_wrong_command_line(tool, command, target):
+    code, printed = tool(command, "--target", target, str(KERNELS / "tl.py"))
+    assert code == 2
+    assert printed.startswith(f"tilewright {command}: ") and printed.count("\n") == 1
+    assert target in printed
+
+
+@pytest.mark.parametrize("command", [*TOOLS, "studio"])
 def test_a_command_line_without_a_file_waits_for_nothing(tool, command):
     assert tool(command) == (2, f"tilewright {command}: no FILE; try --help\n")
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from tilewright.cli.commands import COMMANDS, OPT
 from tilewright.cli.options import Command
 from tilewright.cli.working import clear_line
+from tilewright.ir.codes.shared import UNKNOWN_TARGET
 from tilewright.ir.diagnostics import (
     CompileError,
     Diagnostic,
@@ -224,7 +225,14 @@ def ended(command: Command, arguments: Sequence[str], program: str, run: Callabl
         sys.stdout.flush()
         clear_line()
         show_diagnostics(error.diagnostics, DiagnosticEngine())
-        return WRONG_KERNEL
+        return code_of(error)
+
+
+def code_of(error: CompileError) -> int:
+    """The exit code of what is wrong with a kernel, or only with the target it is compiled for."""
+    errors = [each for each in error.diagnostics if each.severity is Severity.ERROR]
+    is_target = bool(errors) and all(each.code == UNKNOWN_TARGET for each in errors)
+    return WRONG_INPUT if is_target else WRONG_KERNEL
 
 
 def wants_help(arguments: Sequence[str], *, is_after_script: bool = False) -> bool:
