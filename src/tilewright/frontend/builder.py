@@ -25,7 +25,7 @@ _Op = TypeVar("_Op", bound=Operation)
 
 
 class Carrier(Protocol):
-    """What is around a block that is being traced, and knows of its arguments."""
+    """What a block that is being traced belongs to, and its arguments."""
 
     def note(self, argument: SSAValue, name: str, value: Attribute) -> None:
         """Note something about one of the arguments."""
