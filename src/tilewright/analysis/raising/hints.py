@@ -1,13 +1,13 @@
 """What hints about tensors state of the scalars that the tensors are computed from.
 
-``tl.multiple_of(ptrs, [1, 16])`` means what Triton takes it to mean: along each dimension, the first
-element of every contiguous run is a multiple, of pointers in bytes. Only the dimension with runs
-decides how wide an access may be; where a dimension has none, every element of it begins a run. So
+``tl.multiple_of(ptrs, [1, 16])`` means what Triton takes it to mean: along each dimension, the
+first element of every contiguous run is a multiple, of pointers in bytes. Only the dimension with
+runs decides how wide an access may be; where a dimension has none, every element begins a run. So
 
     base + size * (rest + stride * row + column)       column has runs, 16 is stated of them
 
-states that ``size * stride`` is a multiple of 16, and ``base + size * rest``, too. A sum of which all
-but one term is known to be a multiple states it of that term:
+states that ``size * stride`` is a multiple of 16, and ``base + size * rest``, too. A sum of which
+all but one term is known to be a multiple states it of that term:
 
     size * stride                           stride: 8 elements of 2 bytes
     base + size * 128 * stride * tile       base: 16 bytes

@@ -52,7 +52,7 @@ def leave(scope: Scope, block: Block) -> Exit:
 
 
 def _with_hint(scope: Scope, op: Operation) -> Scope:
-    """Apply the divisibility hint of a scalar; as in Triton, one of a loop or branch means nothing."""
+    """Apply the divisibility hint of a scalar; that of a loop or branch means nothing."""
     divisors = integers_in(op.attributes[DIVISIBILITY])
     if len(op.results) != 1 or op.regions or not is_scalar(op.results[0]):
         return scope
