@@ -21,7 +21,7 @@ PYTEST_ARGS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint lit pytest docs chromium clang bench fuzz device-test device-fuzz clean
+.PHONY: help demo test lint lit pytest docs chromium clang torch bench fuzz device-test device-fuzz clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
@@ -53,7 +53,7 @@ lint: $(STAMP) ## formatting, style, types, import layering, vocabulary
 lit: $(STAMP) ## lit tests: IR files with RUN and CHECK lines
 	$(BIN)/lit -sv -j $(JOBS) $(LIT_TESTS)
 
-pytest: $(STAMP) chromium clang ## Python tests
+pytest: $(STAMP) chromium clang torch ## Python tests
 	$(BIN)/python -m pytest -n $(JOBS) $(PYTEST_ARGS)
 
 docs: $(STAMP) ## the documentation as a site, in build/site, with all links checked
@@ -65,6 +65,12 @@ chromium: ## the browser for one test, installed if that needs no questions
 
 clang: ## the compiler of HIP kernels, installed if that needs no questions
 	@scripts/install_clang.sh
+
+torch: $(STAMP) ## PyTorch, for the tests of its custom ops and of scripts that import it
+	@$(BIN)/python -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)' || { \
+		echo "installing torch"; \
+		$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check 'torch==2.13.0' \
+			|| echo "torch cannot be installed: the tests that need it are skipped"; }
 
 bench: $(STAMP) ## times relative to stock xDSL and Triton's interpreter, storage-alias lowering, T kernels, Tenstorrent, addresses, memory planning
 	@for file in $(BENCH); do $(BIN)/python $$file && echo || exit 1; done

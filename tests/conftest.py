@@ -8,16 +8,15 @@
 * Compiled kernels are kept for the run, not in the cache of whoever runs the tests.
 """
 
-import ctypes
 import gc
 import os
 import sys
 from collections.abc import Generator
-from functools import cache
 
 import pytest
 from hypothesis import settings
 
+from tests.devices import missing_device
 from tests.sampling import PROFILE, examples
 
 settings.register_profile("whole", derandomize=True, database=None, deadline=None)
@@ -26,21 +25,6 @@ settings.register_profile(
 )
 settings.register_profile("explore", deadline=None, max_examples=1000, print_blob=True)
 settings.load_profile(PROFILE)
-
-
-@cache
-def missing_device() -> str | None:
-    """Why no CUDA device can be used, or None when there is one. Needs no CUDA package."""
-    try:
-        driver = ctypes.CDLL("libcuda.so.1")
-    except OSError:
-        return "no CUDA driver (libcuda.so.1) on this machine"
-    if status := driver.cuInit(0):
-        return f"the CUDA driver failed to initialise (cuInit returned {status})"
-    count = ctypes.c_int(0)
-    if status := driver.cuDeviceGetCount(ctypes.byref(count)):
-        return f"the CUDA driver does not count devices (error {status})"
-    return None if count.value else "the CUDA driver found no GPU"
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -99,6 +99,29 @@ def test_a_message_says_which_word_to_use(tmp_path: Path, monkeypatch: pytest.Mo
     assert str(found) == "page.md:1: docs: 'turn': say iteration"
 
 
+NOTEBOOK = """{
+ "cells": [
+  {"cell_type": "code", "source": ["turn = 1\\n"]},
+  {"cell_type": "markdown",
+   "source": [
+    "The `turn` of a loop.\\n",
+    "The second turn."
+   ]}
+ ]
+}
+"""
+
+
+def test_the_prose_of_a_notebook_is_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "page.ipynb").write_text(NOTEBOOK)
+    monkeypatch.setattr("scripts.vocabulary.check.ROOT", tmp_path)
+    assert [str(each) for each in findings(["page.ipynb"], ())] == [
+        "page.ipynb:7: docs: 'turn': say iteration"
+    ]
+
+
 def test_files_are_read_by_their_kind() -> None:
     kinds = {each.kind for each in texts_of(ROOT / "README.md", "README.md")}
     assert kinds == {Kind.DOCS}

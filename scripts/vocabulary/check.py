@@ -33,14 +33,14 @@ class Finding:
 
 
 def files_below(paths: Iterable[str]) -> Iterator[str]:
-    """Python and Markdown files, as paths in the repository."""
+    """Python and Markdown files and notebooks, as paths in the repository."""
     for path in paths:
         full = ROOT / path
         if not full.exists():
             raise FileNotFoundError(f"no file or directory '{path}'")
         found = [full] if full.is_file() else sorted(full.rglob("*"))
         for each in found:
-            if each.suffix in (".py", ".md") and "__pycache__" not in each.parts:
+            if each.suffix in (".py", ".md", ".ipynb") and "__pycache__" not in each.parts:
                 yield each.relative_to(ROOT).as_posix()
 
 

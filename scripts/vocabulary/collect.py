@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import json
 import re
 import tokenize
 from collections.abc import Iterator
@@ -28,6 +29,9 @@ def texts_of(path: Path, name: str) -> Iterator[Text]:
     if path.suffix == ".md":
         yield from _markdown(source)
         return
+    if path.suffix == ".ipynb":
+        yield from _notebook(source)
+        return
     yield Text(Kind.NAME, 1, Path(name).stem)
     yield from _comments(source)
     yield from _python(source)
@@ -48,6 +52,20 @@ def _markdown(source: str) -> Iterator[Text]:
             is_code = not is_code
         elif not is_code:
             yield Text(Kind.DOCS, at, without_code(line))
+
+
+def _notebook(source: str) -> Iterator[Text]:
+    """The prose of a notebook; a line is that of its file, where a line of a cell is a string."""
+    at = 0
+    lines = source.splitlines()
+    for cell in json.loads(source)["cells"]:
+        if cell["cell_type"] != "markdown":
+            continue
+        written = "".join(cell["source"])
+        first = json.dumps(cell["source"][0], ensure_ascii=False) if cell["source"] else ""
+        at = next((n for n in range(at, len(lines)) if lines[n].strip().startswith(first)), at)
+        for text in _markdown(written):
+            yield Text(text.kind, at + text.line, text.text)
 
 
 def _comments(source: str) -> Iterator[Text]:

@@ -148,13 +148,63 @@ def test_what_the_cuda_compiler_refuses_is_said_in_its_words(script, capsys):
     )
 
 
-def test_a_machine_without_the_cuda_compiler(script, capsys, monkeypatch):
+MISSING = "NVRTC is not installed: pip install it"
+
+
+@pytest.fixture
+def without_nvrtc(monkeypatch):
     def missing():
-        raise NvrtcMissing("NVRTC is not installed: pip install it")
+        raise NvrtcMissing(MISSING)
 
     monkeypatch.setattr("tilewright.targets.cuda.nvrtc.nvrtc", missing)
-    assert run(script, "--target", "cuda:sm_90a") == 2
-    assert capsys.readouterr().err == "tilewright compile: NVRTC is not installed: pip install it\n"
+
+
+@pytest.mark.usefixtures("without_nvrtc")
+@pytest.mark.parametrize("stage", [(), ("--stage", "ptx")])
+def test_a_machine_without_the_cuda_compiler(script, capsys, stage):
+    assert run(script, "--target", "cuda:sm_90a", *stage) == 2
+    assert capsys.readouterr() == (
+        "",
+        f"tilewright compile: {MISSING}; --stage cuda prints the source without it\n",
+    )
+
+
+def test_the_cuda_source_needs_no_compiler(script, capsys, monkeypatch, request):
+    options = (f"{script}:scale", "--target", "cuda:sm_90a", "--stage")
+    stages = ("tile", "thread", "cuda")
+
+    def texts():
+        found = {}
+        for stage in stages:
+            assert run(*options, stage) == 0
+            found[stage] = capsys.readouterr()
+        return found
+
+    compiled = texts()
+    request.getfixturevalue("without_nvrtc")
+    alone = texts()
+    # A kernel that spills nothing has one form.
+    assert {stage: each.out for stage, each in alone.items()} == {
+        stage: each.out for stage, each in compiled.items()
+    }
+    assert "__global__" in alone["cuda"].out
+    assert alone["tile"].err == ""
+    assert alone["cuda"].err == alone["thread"].err
+    assert alone["cuda"].err.startswith("tilewright compile: NVRTC is not installed: registers are")
+
+
+@pytest.mark.usefixtures("without_nvrtc")
+def test_without_the_cuda_compiler_sources_are_written(script, tmp_path, capsys):
+    folder = tmp_path / "out"
+    assert run(f"{script}:scale", "--target", "cuda:sm_90a", "-o", folder) == 2
+    assert capsys.readouterr().err == (
+        f"tilewright compile: {MISSING}; {folder} has the source and the IR, and no machine code\n"
+    )
+    assert {path.name.partition(".")[2] for path in folder.iterdir()} == {
+        "cu",
+        "thread.mlir",
+        "tile.mlir",
+    }
 
 
 def test_a_kernel_with_other_settings_is_another_one(script, capsys):

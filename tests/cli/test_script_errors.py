@@ -7,6 +7,8 @@ import sys
 import pytest
 
 from tilewright.cli import main
+from tilewright.targets.cuda import nvrtc as nvrtc_module
+from tilewright.targets.cuda import nvrtc_library
 
 SCRIPT = """\
 import numpy as np
@@ -164,3 +166,51 @@ def test_kernels_that_the_script_compiles_are_compiled(command, call):
         "kernel",
         "eager_kernel" if "eager" in call else "scale_kernel",
     ]
+
+
+@pytest.fixture
+def without_nvrtc(monkeypatch):
+    """Finds no compiler, neither in a package nor by NVIDIA's search."""
+    monkeypatch.setattr(nvrtc_library, "packaged", lambda: None)
+    monkeypatch.setitem(sys.modules, "cuda.pathfinder", None)
+    monkeypatch.setattr(nvrtc_module, "nvrtc", nvrtc_library.nvrtc.__wrapped__)
+
+
+PLAIN = """\
+@T.prim_func
+def twice(x: T.Tensor((64,), "float32"), y: T.Tensor((64,), "float32")):
+    with T.Kernel(1, threads=64):
+        for i in T.Parallel(64):
+            y[i] = x[i] * 2.0
+"""
+
+
+NOT_INSTALLED = (
+    "NVRTC, which compiles kernels for NVIDIA GPUs, is not installed: "
+    "pip install 'tilewright[cuda]'"
+)
+
+
+@pytest.mark.usefixtures("without_nvrtc")
+@pytest.mark.parametrize("command", [RUN, ("check",)])
+def test_a_missing_compiler_is_reported_at_the_line_of_the_script(tmp_path, capsys, command):
+    """Python's own library is between the compiler and the script: it caches the program."""
+    file = tmp_path / "k.py"
+    file.write_text(f"{SCRIPT}{PLAIN}tw.compile(twice, target='cuda:sm_90a')\n")
+    line = LINE + PLAIN.count("\n")
+    assert main.run([*command, str(file)]) == 2
+    assert capsys.readouterr().err == (f"tilewright {command[0]}: {file}:{line}: {NOT_INSTALLED}\n")
+
+
+@pytest.mark.usefixtures("without_nvrtc")
+def test_a_script_prints_the_source_of_a_kernel_without_a_compiler(tmp_path, capsys):
+    file = tmp_path / "k.py"
+    file.write_text(
+        f"{SCRIPT}{PLAIN}"
+        "from tilewright.runtime.tile.jit import traced_tile\n"
+        "print(traced_tile(twice, target='cuda:sm_90a').get_kernel_source())\n"
+    )
+    assert main.run(["run", str(file)]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith('extern "C" __global__ void'), err
+    assert "x[tid] * 2.0f" in out

@@ -232,7 +232,7 @@ def test_a_script_runs_unchanged():
     assert run.returncode == 0
 
 
-@pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+@pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed: make torch")
 def test_tensors_of_torch():
     run = compat(str(HERE / "scripts_torch" / "tile_kernels.py"))
     assert run.stdout == "all good\n", run.stderr

@@ -1,12 +1,16 @@
 """Scripts that use torch: their GPU tensors are host memory, and they do not notice."""
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from tests.compat.test_scripts import compat
 
-pytest.importorskip("torch", reason="torch is not installed: scripts with torch are not run here")
+pytestmark = pytest.mark.skipif(
+    find_spec("torch") is None,
+    reason="torch, which these scripts import, is not installed: make torch",
+)
 
 SCRIPTS = Path(__file__).parent / "scripts_torch"
 NOTICE = 'tilewright: the device "cuda" is the CPU here: tensors stay in host memory\n'

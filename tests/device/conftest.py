@@ -2,7 +2,7 @@
 
 They build kernels with the Triton that is installed and hold data in torch, on a Hopper GPU: the
 kernels use its copy engine and its matrix instructions. Whether a driver sees any device at all is
-asked by ``tests/conftest.py`` for every test with the marker.
+asked by ``tests/devices.py`` for every test with the marker.
 """
 
 import importlib
@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.device.suite import SHARD, shard_of
+from tests.devices import missing_device
 
 FOLDER = Path(__file__).parent
 HOPPER = (9, 0)
@@ -23,6 +24,8 @@ HOPPER = (9, 0)
 @cache
 def missing() -> str | None:
     """Why the kernels cannot be built and run here, or None when they can."""
+    if (reason := missing_device()) is not None:
+        return reason  # without importing torch, which tests of other folders do not expect
     for package in ("torch", "triton"):
         if find_spec(package) is None:
             return f"{package} is not installed"

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from xdsl.ir import BlockArgument
 
-torch = pytest.importorskip("torch")
+from tests.devices import torch_on_a_device
+
+torch = torch_on_a_device()
 
 import tilewright as tw  # noqa: E402
 from benchmarks.h200 import tutorial_cases  # noqa: E402

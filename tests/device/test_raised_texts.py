@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch")
+from tests.devices import torch_on_a_device
+
+torch = torch_on_a_device()
 
 from tests.device.test_tile_kernels import assert_same, on_gpu  # noqa: E402
 from tests.passes.raising.launches import in_order  # noqa: E402

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
+from tests.devices import torch_on_a_device
+
+torch = torch_on_a_device()
 
 import tilewright as tw  # noqa: E402
 from tests.passes.gpu import test_unsigned_gemms as unsigned_gemms  # noqa: E402

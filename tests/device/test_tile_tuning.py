@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch")
+from tests.devices import torch_on_a_device
+
+torch = torch_on_a_device()
 
 import tilewright as tw  # noqa: E402
 from tilewright import T  # noqa: E402

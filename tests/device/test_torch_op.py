@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 import tilewright as tw
+from tests.devices import torch_on_a_device
 from tilewright import T, tl
 
-torch = pytest.importorskip("torch")
+torch = torch_on_a_device()
 pytestmark = pytest.mark.device
 
 

@@ -14,7 +14,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tilewright.cli.command_line import (
     CommandLine,
@@ -57,6 +57,10 @@ _BINARIES = {_AMD: ("hsaco", "amdgcn"), HIP: ("hsaco", "isa")}
 _EXAMPLES = "triton:sm_90 (tl, tlx), cuda:sm_90a, hip:gfx942 or tenstorrent:wormhole (T, tl, tlx)"
 _AMD_TARGET = re.compile(r"triton:gfx\w+")
 _IS_TILES = re.compile(r"\btile\.kernel\b")
+_NOT_CHOSEN = (
+    "NVRTC is not installed: registers are not known, so forms of the kernel that spill less, or "
+    "let more blocks run, were not tried"
+)
 _T = TypeVar("_T")
 
 
@@ -178,14 +182,23 @@ def _compile_tiles(line: CommandLine, target: str, program: str) -> int:
         try:
             found, sources = compile_hip.compile_file(line, target, program, stage)
         except HipCompilerMissing as error:
-            raise UsageError(f"{error}{_write_sources(line, target, program)}") from None
+            without = _without_code(line, target, program, compile_hip, "hip", "code object")
+            raise UsageError(f"{error}{without}") from None
         rows = compile_hip.json_text if line.is_json else compile_hip.rows
         _show(line, found, compile_hip.write_files, rows, compile_hip.stage_text, sources.refused)
         engines = [each.engine for each in found]
     else:
         from tilewright.cli import compile_tile as tiles
+        from tilewright.targets.cuda.nvrtc_library import NvrtcMissing
 
-        done, sources = tiles.compile_file(line, target, program)
+        stage = None if "o" in line.values else line.values.get("stage")
+        try:
+            done, sources = tiles.compile_file(line, target, program, stage)
+        except NvrtcMissing as error:
+            without = _without_code(line, target, program, tiles, "cuda", "machine code")
+            raise UsageError(f"{error}{without}") from None
+        if tiles.is_source_only(done) and stage != "tile":
+            sys.stderr.write(f"{program}: {_NOT_CHOSEN}\n")
         rows = tiles.json_text if line.is_json else tiles.rows
         _show(line, done, tiles.write_files, rows, tiles.stage_text, sources.refused)
         engines = [each.engine for each in done]
@@ -218,12 +231,15 @@ def _show(
     sys.stdout.flush()
 
 
-def _write_sources(line: CommandLine, target: str, program: str) -> str:
-    """Write the stages that no compiler is needed for; what was written, for a message."""
-    if "o" not in line.values:
-        return ""
-    from tilewright.cli import compile_hip
+def _without_code(
+    line: CommandLine, target: str, program: str, compiler: Any, stage: str, code: str
+) -> str:
+    """What there is without a compiler, for a message: with -o, the stages before it are written.
 
+    `compiler` is `compile_tile` or `compile_hip`.
+    """
+    if "o" not in line.values:
+        return f"; --stage {stage} prints the source without it"
     directory = Path(line.values["o"])
-    compile_hip.write_files(directory, compile_hip.compile_file(line, target, program, "hip")[0])
-    return f"; {directory} has the source and the IR, and no code object"
+    compiler.write_files(directory, compiler.compile_file(line, target, program, stage)[0])
+    return f"; {directory} has the source and the IR, and no {code}"

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import sys
 import traceback
+from pathlib import Path
+from types import FrameType
 
 from tilewright.frontend.callers import PACKAGE, is_located, located_diagnostic
 from tilewright.ir.diagnostics import CompileError, Diagnostic
@@ -19,6 +21,8 @@ from tilewright.targets.triton.installation import INSTALL, TritonMissing
 
 FOREIGN = ("triton", "tilelang", "tvm")
 """The packages that `--compat` replaces."""
+_LIBRARY = Path(traceback.__file__).parent
+_PACKAGES = {"site-packages", "dist-packages"}
 _INSTALLS = {"triton": INSTALL, "tilelang": "pip install tilelang"}
 
 
@@ -63,10 +67,23 @@ def missing_package(error: BaseException, *, has_compat: bool = False) -> str | 
 
 
 def script_line(error: BaseException) -> str:
-    """``file:line``, the innermost line outside of Tilewright and of Python's import."""
+    """``file:line``, the innermost line outside of Tilewright and of Python's own library.
+
+    The library calls what it decorates, imports or runs in a thread: such a line is not the user's.
+    """
     frames = [
         (frame.f_code.co_filename, line)
         for frame, line in traceback.walk_tb(error.__traceback__)
-        if str(frame.f_globals.get("__name__", "")).partition(".")[0] not in (PACKAGE, "importlib")
+        if not _is_library(frame)
     ]
     return "{}:{}".format(*frames[-1]) if frames else "the script"
+
+
+def _is_library(frame: FrameType) -> bool:
+    """Whether a frame is of Tilewright, or of Python's own library."""
+    if str(frame.f_globals.get("__name__", "")).partition(".")[0] == PACKAGE:
+        return True
+    file = Path(frame.f_code.co_filename)
+    if file.name.startswith("<frozen "):
+        return True
+    return file.is_relative_to(_LIBRARY) and _PACKAGES.isdisjoint(file.parts)

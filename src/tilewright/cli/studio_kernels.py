@@ -40,6 +40,7 @@ from tilewright.runtime.tile.targets import default_arch
 from tilewright.targets.cuda import compile as cuda
 from tilewright.targets.cuda.nvrtc_library import NvrtcMissing
 from tilewright.targets.cuda.settings import DEFAULT_ARCH
+from tilewright.targets.cxx.kernel import Lowered
 from tilewright.targets.errors import CompilerError, HipCompilerMissing
 from tilewright.targets.hip import compile as hip
 from tilewright.targets.triton.sass import NoDisassembler, disassembled
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     from tilewright.targets.tenstorrent.artefact import Artefact
 
 _DRAWN = Limits(32, 32)
-_FAILURES = (CompilerError, NvrtcMissing, HipCompilerMissing, CompileError)
 _RESOURCES = ("registers", "vgprs", "agprs", "sgprs", "spill_bytes", "shared", "threads")
 """Of the metadata of a kernel, what the page shows where the target has it."""
 
@@ -143,7 +143,15 @@ def _tile_kernel(
     remarks, properties, engine = engine.diagnostics, list[tuple[str, str]](), DiagnosticEngine()
     try:
         program = _compiled(kernel.prim_func.module, settings, target, engine)
-    except _FAILURES as error:
+    except (NvrtcMissing, HipCompilerMissing) as error:
+        lowered = _lowered(kernel.prim_func.module, settings, target)
+        remarks, module = lowered.diagnostics, lowered.module
+        end = "hip" if target.startswith("hip") else "cu"
+        watched.stages += [
+            code_stage(f"{each.name}.{end}", each.text, sources) for each in lowered.sources
+        ]
+        absent["sass"] = str(error)
+    except (CompilerError, CompileError) as error:
         absent["code"] = str(error).rstrip()
     else:
         remarks = engine.diagnostics
@@ -176,6 +184,11 @@ def _compiled(module: ModuleOp, settings: Any, target: str, engine: DiagnosticEn
     """The program of a module: that of either vendor."""
     compile_as: Any = hip.compile_as if target.startswith("hip") else cuda.compile_as
     return compile_as(module, settings, engine)
+
+
+def _lowered(module: ModuleOp, settings: Any, target: str) -> Lowered:
+    """The source of a module, for which no compiler is needed."""
+    return (hip if target.startswith("hip") else cuda).lower_as(module, settings)
 
 
 def _resources(name: str, metadata: object) -> list[tuple[str, str]]:

@@ -120,6 +120,7 @@ PASSES: PassRegistry = {
     "sync-clusters": _lazy("gpu.sync_clusters", "SyncClusters"),
     "lower-tmem": _lazy("gpu.lower_tmem", "LowerTmem"),
     "stage-tensor-memory": _lazy("gpu.stage_tensor_memory", "StageTensorMemory"),
+    "sink-tensor-reads": _lazy("gpu.sink_tensor_reads", "SinkTensorReads"),
     "reread-tensor-memory": _lazy("gpu.reread_tensor_memory", "RereadTensorMemory"),
     "stream-tensor-memory": _lazy("gpu.stream_tensor_memory", "StreamTensorMemory"),
     "allocate-tensor-memory": _lazy("gpu.allocate_tensor_memory", "AllocateTensorMemory"),

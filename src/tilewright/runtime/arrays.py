@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, TypeAlias, cast
 
 import ml_dtypes
@@ -133,10 +134,8 @@ def _torch_view(tensor: Any) -> NumpyArray:
     small = _TORCH_SMALL_FLOATS.get(str(tensor.dtype))
     if small is None:
         return tensor.numpy()
-    import torch  # pyright: ignore[reportMissingImports]
-
     integer, dtype = small
-    return tensor.view(getattr(cast("Any", torch), integer)).numpy().view(dtype)
+    return tensor.view(getattr(import_module("torch"), integer)).numpy().view(dtype)
 
 
 def _from_torch(tensor: Any) -> HostArray:

@@ -2,6 +2,7 @@
 
 import enum
 import os
+import sys
 import types
 from array import array
 from collections import ChainMap, UserDict
@@ -502,7 +503,9 @@ def test_objects_without_end_are_traced_every_time(monkeypatch):
     follows(kernel_of(amount), lambda: setattr(chain.next.next.next, "scale", 6.0))
 
 
-def test_a_torch_tensor_that_is_written_changes_the_kernel():
-    torch = pytest.importorskip("torch")
+def test_a_torch_tensor_that_is_written_changes_the_kernel(without_torch, monkeypatch):
+    if without_torch is not None:
+        monkeypatch.setitem(sys.modules, "torch", without_torch)
+    torch = pytest.importorskip("torch", reason="torch is not installed: make torch")
     factors = torch.ones(3)
     follows(kernel_of(lambda: float(factors[1])), lambda: factors.fill_(6.0))

@@ -15,14 +15,14 @@ from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.passes.tile.double_threads import DoubleThreads
 from tilewright.targets.cuda import compile as compiling
 from tilewright.targets.cuda.emit.kernel import emit_kernel
-from tilewright.targets.cuda.long_copies import long_copies, restore_copies, shorten_copies
+from tilewright.targets.cuda.long_copies import COPIES_AT_ONCE, long_copies
 from tilewright.targets.cuda.long_steps import (
     FEWER_STEPS,
     SHORTEN_STEPS,
+    STEPS_AT_ONCE,
     long_steps,
-    restore,
-    shorten,
 )
+from tilewright.targets.cuda.unrolling import unroll_by, unroll_whole
 
 
 def gemm_of(depth: int, *, in_registers: bool = False) -> Any:
@@ -66,10 +66,10 @@ def test_steps_from_shared_memory() -> None:
     before = emit_kernel(function).text
     loops = long_steps(function)
     assert len(loops) == 1
-    shorten(loops)
+    unroll_by(STEPS_AT_ONCE, loops)
     assert emit_kernel(function).text.count("#pragma unroll 2\n") == 1
     assert long_steps(function) == []
-    restore(loops)
+    unroll_whole(loops)
     assert emit_kernel(function).text == before
 
 
@@ -135,10 +135,10 @@ def test_copies_of_one_warp() -> None:
     before = emit_kernel(function).text
     loops = long_copies(function)
     assert len(loops) == 1
-    shorten_copies(loops)
+    unroll_by(COPIES_AT_ONCE, loops)
     assert emit_kernel(function).text.count("#pragma unroll 16\n") == 1
     assert long_copies(function) == []
-    restore_copies(loops)
+    unroll_whole(loops)
     assert emit_kernel(function).text == before
 
 

@@ -116,7 +116,7 @@ def test_rows_beyond_the_last_one():
             |         ^
           note: program (0, 2, 0), lane [2, 0] of 4x4; 16 lanes of 2 programs affected
           note: x is float16 with shape (10, 6)
-          note: the block extends 10 elements past the end of x: store with a mask of the indices along each axis, `(index_0 < 10) & (index_1 < 6)`
+          note: the block extends 10 elements past the end of x: store with a mask that is false where the index along axis 0 of x is 10 or more
         """,
     )
     assert fault.index == (10, 0)

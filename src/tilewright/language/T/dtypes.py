@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any, Final, Self, cast
 
 from xdsl.dialects.builtin import (
@@ -153,10 +154,8 @@ class dtype(str):
 
     def as_torch(self) -> Any:
         """The dtype of torch that holds such elements."""
-        import torch  # pyright: ignore[reportMissingImports] # optional, loaded where it is used
-
         name = _TORCH_NAMES.get(self, self.storage)
-        found = getattr(cast("Any", torch), name, None)
+        found = getattr(import_module("torch"), name, None)  # optional, loaded where it is used
         if found is None:
             raise ValueError(f"torch has no dtype for {self}")
         return found

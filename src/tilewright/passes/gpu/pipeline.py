@@ -63,6 +63,7 @@ from tilewright.passes.gpu.reread_tensor_memory import RereadTensorMemory
 from tilewright.passes.gpu.select_tma_stores import SelectTmaStores
 from tilewright.passes.gpu.set_warp_registers import SetWarpRegisters
 from tilewright.passes.gpu.sink_store_waits import SinkStoreWaits
+from tilewright.passes.gpu.sink_tensor_reads import SinkTensorReads
 from tilewright.passes.gpu.sink_wgmma_waits import SinkWgmmaWaits
 from tilewright.passes.gpu.split_addresses import SplitAddresses
 from tilewright.passes.gpu.split_precision import SplitPrecision
@@ -166,6 +167,7 @@ class GpuPipeline(DevicePipeline):
             StageTensorMemory(),
             NarrowFragments(),
             ExpandCopies(),
+            SinkTensorReads(),
             RereadTensorMemory(),
             StreamTensorMemory(rolled=self.roll_columns),
             ApplyTensorLayouts(),

@@ -29,7 +29,9 @@ from tilewright.runtime.tile.prepared_call import (
 )
 from tilewright.runtime.tile.tensors import example_of, new_tensor, torch_if_loaded
 from tilewright.targets.cuda.artefact import PROGRAMS, Program
+from tilewright.targets.cuda.nvrtc_library import NvrtcMissing
 from tilewright.targets.cuda.settings import Settings
+from tilewright.targets.errors import HipCompilerMissing
 from tilewright.targets.hip.settings import HipSettings
 from tilewright.targets.program import CompiledProgram, ProgramCache
 
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 
     from tilewright.language.T.dtypes import dtype as Dtype
     from tilewright.runtime.tile.kernel import CompiledTileKernel
+    from tilewright.targets.cxx.kernel import Lowered
 
 _MAX_CACHED_CALLS = 256
 _MAX_PREPARED = 4
@@ -127,10 +130,22 @@ class GpuKernel(GpuArguments, Generic[SettingsT, ProgramT]):
         """Machine code; from the disk cache where it is there."""
         return self.programs.compiled(self.module, self.settings)
 
+    @property
+    def source(self) -> str:
+        """The text of its kernels; without a compiler, that of the passes alone."""
+        try:
+            return self.program.source
+        except (NvrtcMissing, HipCompilerMissing):
+            return "\n".join(self._lowered().texts)
+
     # -- what differs between GPUs -----------------------------------------------------------
 
     @abstractmethod
     def _device(self) -> DevicePlanner: ...
+
+    @abstractmethod
+    def _lowered(self) -> Lowered:
+        """The kernels as text, not compiled."""
 
     # -- programs ----------------------------------------------------------------------------
 
@@ -271,6 +286,11 @@ class CudaKernel(GpuKernel[Settings, Program]):
 
     def _device(self) -> DeviceProgram:
         return DeviceProgram(self.program)
+
+    def _lowered(self) -> Lowered:
+        from tilewright.targets.cuda.compile import lower_as
+
+        return lower_as(self.module, self.settings)
 
     @override
     def _prepare(self, call: _Call, arguments: Sequence[Any], given: Sequence[Any]) -> None:

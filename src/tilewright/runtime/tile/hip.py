@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilewright.frontend.callers import located
 from tilewright.runtime.cuda.arrays import DeviceArray
@@ -22,6 +22,9 @@ from tilewright.runtime.tile.host_checks import BAD_ARGUMENT
 from tilewright.targets.hip.artefact import PROGRAMS, HipProgram
 from tilewright.targets.hip.settings import HipSettings
 
+if TYPE_CHECKING:
+    from tilewright.targets.cxx.kernel import Lowered
+
 
 class HipGpuKernel(GpuKernel[HipSettings, HipProgram]):
     """The AMD GPU's side of a kernel."""
@@ -33,6 +36,11 @@ class HipGpuKernel(GpuKernel[HipSettings, HipProgram]):
 
     def _device(self) -> HipDeviceProgram:
         return HipDeviceProgram(self.program)
+
+    def _lowered(self) -> Lowered:
+        from tilewright.targets.hip.compile import lower_as
+
+        return lower_as(self.module, self.settings)
 
 
 class HipDeviceProgram(DevicePlanner):

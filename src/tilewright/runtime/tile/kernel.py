@@ -379,7 +379,7 @@ class CompiledTileKernel(NotebookForm):
             sources = self.tenstorrent.artefact.sources()
             return "\n".join(f"// {name}\n{text}" for name, text in sources.items())
         if self.gpu is not None:
-            return self.gpu.program.source
+            return self.gpu.source
         return self.program.source if self._described is None else self._described_source
 
     @cached_property

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
@@ -99,6 +99,4 @@ def torch_if_loaded() -> Any | None:
 
 
 def _torch() -> Any:
-    import torch  # pyright: ignore[reportMissingImports] # optional, loaded where it is used
-
-    return cast("Any", torch)
+    return import_module("torch")  # optional, loaded where it is used

@@ -34,18 +34,16 @@ from tilewright.targets.cuda.emit.kernel import emit_kernel, is_tensor_map
 from tilewright.targets.cuda.fresh_indices import OTHER_REGISTERS, REOTHER_REGISTERS, refresh, undo
 from tilewright.targets.cuda.loads_in_flight import bytes_in_flight
 from tilewright.targets.cuda.long_copies import (
+    COPIES_AT_ONCE,
     FEWER_COPIES,
     SHORTEN_COPIES,
     long_copies,
-    restore_copies,
-    shorten_copies,
 )
 from tilewright.targets.cuda.long_steps import (
     FEWER_STEPS,
     SHORTEN_STEPS,
+    STEPS_AT_ONCE,
     long_steps,
-    restore,
-    shorten,
 )
 from tilewright.targets.cuda.nvrtc import compile_source
 from tilewright.targets.cuda.occupancy import (
@@ -57,6 +55,7 @@ from tilewright.targets.cuda.occupancy import (
 from tilewright.targets.cuda.revisions import losses, revisions
 from tilewright.targets.cuda.settings import Settings
 from tilewright.targets.cuda.spills import warn_of_spills
+from tilewright.targets.cuda.unrolling import unroll_by, unroll_whole
 from tilewright.targets.cxx.kernel import Lowered, Source, integer_of, kind_of
 from tilewright.targets.errors import CudaCompilerError
 from tilewright.targets.host.read import host_steps
@@ -246,13 +245,13 @@ class _Change:
 
 def _unrolled_by_two(function: FuncOp) -> Sequence[ForOp]:
     loops = long_steps(function)
-    shorten(loops)
+    unroll_by(STEPS_AT_ONCE, loops)
     return loops
 
 
 def _unrolled_by_sixteen(function: FuncOp) -> Sequence[ForOp]:
     loops = long_copies(function)
-    shorten_copies(loops)
+    unroll_by(COPIES_AT_ONCE, loops)
     return loops
 
 
@@ -261,14 +260,14 @@ _CHANGES = (
         SHORTEN_STEPS,
         FEWER_STEPS,
         _unrolled_by_two,
-        restore,
+        unroll_whole,
         lambda _, loops: (loops[0], f"{len(loops)} loops of MMAs unrolled by two"),
     ),
     _Change(
         SHORTEN_COPIES,
         FEWER_COPIES,
         _unrolled_by_sixteen,
-        restore_copies,
+        unroll_whole,
         lambda _, loops: (loops[0], f"{len(loops)} loops of copies unrolled by sixteen"),
     ),
     _Change(
@@ -294,11 +293,27 @@ def compile_as(
     )
 
 
+def lower_module(
+    module: ModuleOp, pipeline: GpuPipeline, engine: DiagnosticEngine | None = None
+) -> Lowered:
+    """The kernels of a copy of `module` as CUDA C++, for which NVRTC is not needed.
+
+    What depends on the registers of machine code is not decided: forms that spill less, and more
+    blocks on a multiprocessor. Raises `CompileError` if something is wrong, and only then reports
+    to `engine`.
+    """
+    with collector_paused():
+        return _Lowered.of(module, pipeline, engine or DiagnosticEngine())
+
+
+def lower_as(module: ModuleOp, settings: Settings) -> Lowered:
+    """`lower_module` with the user's settings."""
+    return lower_module(module, GpuPipeline(**pipeline_options(settings)))
+
+
 def source_as(module: ModuleOp, settings: Settings) -> str:
     """The CUDA C++ of the kernels of `module`, not compiled further."""
-    pipeline = GpuPipeline(**pipeline_options(settings))
-    with collector_paused():
-        return "\n".join(_Lowered.of(module, pipeline, DiagnosticEngine()).texts)
+    return "\n".join(lower_as(module, settings).texts)
 
 
 def pipeline_options(settings: Settings) -> dict[str, Any]:

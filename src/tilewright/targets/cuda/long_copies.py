@@ -11,20 +11,20 @@ other warps spill. Sixteen loads of 16 bytes in flight take 64 registers.
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i64
 from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.scf import ForOp
 from tilewright.dialects.simt import MoveOp
-from tilewright.dialects.tile import Space, names, space_of
+from tilewright.dialects.tile import Space, space_of
 from tilewright.ir.traversal import walk
-from tilewright.passes.gpu.unroll_loops import trip_count_of
+from tilewright.targets.cuda.unrolling import is_unrolled_beyond
 
 FEWER_COPIES = "TW5006"
 SHORTEN_COPIES = "shorten-copies"
 """Its name among the passes that can be left out, which it is not: it follows machine code."""
-_AT_ONCE = 16
+COPIES_AT_ONCE = 16
+"""Iterations that are unrolled then."""
 _REGISTERS = (Space.LOCAL, Space.VAR)
 
 
@@ -36,22 +36,8 @@ def long_copies(function: FuncOp) -> list[ForOp]:
     return [op for op in walk(function) if isinstance(op, ForOp) and _is_long(op)]
 
 
-def shorten_copies(loops: list[ForOp]) -> None:
-    """Unroll sixteen iterations."""
-    for loop in loops:
-        del loop.attributes[names.UNROLL]
-        loop.attributes[names.UNROLL_FACTOR] = IntegerAttr(_AT_ONCE, i64)
-
-
-def restore_copies(loops: list[ForOp]) -> None:
-    """Unroll all iterations again."""
-    for loop in loops:
-        del loop.attributes[names.UNROLL_FACTOR]
-        loop.attributes[names.UNROLL] = UnitAttr()
-
-
 def _is_long(loop: ForOp) -> bool:
-    if names.UNROLL not in loop.attributes or (trip_count_of(loop) or 0) <= _AT_ONCE:
+    if not is_unrolled_beyond(loop, COPIES_AT_ONCE):
         return False
     ops = list(loop.body.walk())
     moves = [op for op in ops if isinstance(op, MoveOp)]

@@ -11,21 +11,21 @@ two steps at a time the loads of one step still overlap with the MMAs of the oth
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i64
 from xdsl.ir import SSAValue
 
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.memref import LoadOp
 from tilewright.dialects.nv import LdMatrixOp, MmaOp
 from tilewright.dialects.scf import ForOp
-from tilewright.dialects.tile import Space, names, space_of
+from tilewright.dialects.tile import Space, space_of
 from tilewright.ir.traversal import walk
-from tilewright.passes.gpu.unroll_loops import trip_count_of
+from tilewright.targets.cuda.unrolling import is_unrolled_beyond
 
 FEWER_STEPS = "TW5008"
 SHORTEN_STEPS = "shorten-steps"
 """Its name among the passes that can be left out, which it is not: it follows machine code."""
-_AT_ONCE = 2
+STEPS_AT_ONCE = 2
+"""Iterations that are unrolled then."""
 
 
 def long_steps(function: FuncOp) -> list[ForOp]:
@@ -36,22 +36,8 @@ def long_steps(function: FuncOp) -> list[ForOp]:
     return [op for op in walk(function) if isinstance(op, ForOp) and _is_long(op)]
 
 
-def shorten(loops: list[ForOp]) -> None:
-    """Unroll by two."""
-    for loop in loops:
-        del loop.attributes[names.UNROLL]
-        loop.attributes[names.UNROLL_FACTOR] = IntegerAttr(_AT_ONCE, i64)
-
-
-def restore(loops: list[ForOp]) -> None:
-    """Unroll all steps again."""
-    for loop in loops:
-        del loop.attributes[names.UNROLL_FACTOR]
-        loop.attributes[names.UNROLL] = UnitAttr()
-
-
 def _is_long(loop: ForOp) -> bool:
-    if names.UNROLL not in loop.attributes or (trip_count_of(loop) or 0) <= _AT_ONCE:
+    if not is_unrolled_beyond(loop, STEPS_AT_ONCE):
         return False
     if not any(isinstance(op, MmaOp) for op in loop.body.walk()):
         return False

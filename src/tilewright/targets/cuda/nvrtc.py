@@ -10,7 +10,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-from tilewright.targets.cuda.nvrtc_library import nvrtc, packaged
+from tilewright.targets.cuda.nvrtc_library import NvrtcMissing, nvrtc, packaged
 from tilewright.targets.errors import CudaCompilerError
 
 _PACKAGES = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12")
@@ -80,6 +80,15 @@ def _packaged(name: str) -> str | None:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return None
+
+
+def is_installed() -> bool:
+    """Whether there is a compiler."""
+    try:
+        nvrtc()
+    except NvrtcMissing:
+        return False
+    return True
 
 
 def version() -> str:

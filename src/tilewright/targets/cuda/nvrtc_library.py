@@ -85,10 +85,13 @@ def nvrtc() -> Nvrtc:
     """The library, loaded on first use."""
     try:
         return Nvrtc(ctypes.CDLL(str(packaged() or _found_elsewhere())))
-    except (ImportError, OSError, RuntimeError) as error:  # NVIDIA's search raises the last
-        raise NvrtcMissing(
-            f"NVRTC, which compiles kernels for NVIDIA GPUs, is not installed: {_INSTALL}"
-        ) from error
+    except ImportError:
+        cause = None  # there is no package to look for it in
+    except (OSError, RuntimeError) as error:  # NVIDIA's search raises the last
+        cause = error
+    raise NvrtcMissing(
+        f"NVRTC, which compiles kernels for NVIDIA GPUs, is not installed: {_INSTALL}"
+    ) from cause
 
 
 def packaged() -> Path | None:

@@ -228,6 +228,11 @@ def compile_as(
     )
 
 
+def lower_as(module: ModuleOp, settings: HipSettings) -> Lowered:
+    """`lower_module` with the user's settings."""
+    return lower_module(module, AmdPipeline(**pipeline_options(settings)))
+
+
 def pipeline_options(settings: HipSettings) -> dict[str, Any]:
     """The user's settings, as fields of the pipeline."""
     return {

@@ -35,6 +35,7 @@ from tilewright.frontend.carets import underlined
 from tilewright.ir.diagnostics import Diagnostic, SourceManager, pretty
 
 if TYPE_CHECKING:
+    from tilewright.targets.numpy.named_indices import NamedIndex
     from tilewright.targets.numpy.tasks.recorder import Recorder
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -72,6 +73,8 @@ class Site:
     """Whether the op has a user-defined mask."""
     cast: Attribute | None = None
     """Where the pointer was cast to the type of the element, None if it was not."""
+    indices: tuple[NamedIndex, ...] = ()
+    """The named offsets of its addresses, for reports."""
 
 
 @dataclass(frozen=True)

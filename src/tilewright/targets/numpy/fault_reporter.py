@@ -6,6 +6,7 @@ lane by lane, and the first lane in the order of the launch is named.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NoReturn
 
 import numpy as np
@@ -24,10 +25,17 @@ from tilewright.targets.numpy.selections import Elements
 class FaultReporter:
     """Raises the faults of one launch."""
 
-    def __init__(self, space: AddressSpace, grid: Grid, sources: SourceManager | None) -> None:
+    def __init__(
+        self,
+        space: AddressSpace,
+        grid: Grid,
+        sources: SourceManager | None,
+        arguments: Sequence[object],
+    ) -> None:
         self._space = space
         self._grid = grid
         self._sources = sources
+        self._arguments = arguments
         self._request: Request | None = None
         self._slots: Slots | None = None
 
@@ -92,6 +100,7 @@ class FaultReporter:
             grid=self._grid,
             masked=request.masked,
             space=self._space,
+            arguments=self._arguments,
         )
 
 

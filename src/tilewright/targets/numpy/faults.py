@@ -13,6 +13,7 @@ as far as the lanes show one (`fix_hints`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -28,10 +29,12 @@ from tilewright.targets.numpy.fix_hints import (
     advise_gap,
     advise_race,
     advise_read_only,
+    advise_store_mask,
     advise_uninitialised,
     advise_unknown,
 )
 from tilewright.targets.numpy.lanes import Lanes, lane_text, program_id
+from tilewright.targets.numpy.named_indices import ProgramValues
 from tilewright.targets.numpy.races import Other
 
 FaultKind: TypeAlias = Literal[
@@ -81,6 +84,8 @@ class Scene:
     masked: bool
     """Whether lanes may be masked off, by the op's own mask or by bounds it checks."""
     space: AddressSpace
+    arguments: Sequence[object] = ()
+    """Of the launch."""
 
     @property
     def noun(self) -> str:
@@ -193,8 +198,9 @@ def _out_of_bounds(
     other = scene.space.at(scene.address)
     if other is not None and other is not region:
         notes.append(f"the address is inside {other.name}, which is not part of {region.name}")
+    program = ProgramValues(scene.program, scene.grid, scene.arguments)
     notes.append(
-        advise_bounds(scene.site, region, scene.lanes, scene.bad, scene.grid, masked=scene.masked)
+        advise_bounds(scene.site, region, scene.lanes, scene.bad, program, masked=scene.masked)
     )
     message = f"{scene.noun} out of bounds: {where}"
     return MemoryFault("out of bounds", scene, message, tuple(notes), sources)
@@ -241,14 +247,22 @@ def race(scene: Scene, other: Other, sources: SourceManager | None) -> MemoryFau
         what = f"program {first} {own} it and program {second} {other_verb} it"
     note = Diagnostic(Severity.NOTE, f"program {second} {other_verb} it here", other.site.location)
     here = () if other.site.index == scene.site.index else (note,)
-    hint = advise_race(scene.region.name)
+    mask = None
+    if _is_unmasked_store(scene.site) and _is_unmasked_store(other.site):
+        program = ProgramValues(first, scene.grid, scene.arguments)
+        mask = advise_store_mask(scene.site, scene.region, scene.lanes, scene.bad, program)
+    hints = (*(() if mask is None else (mask,)), advise_race(scene.region.name))
     return MemoryFault(
         "race",
         scene,
         f"data race on {element}: {what}",
-        (*here, describe(scene.region), hint),
+        (*here, describe(scene.region), *hints),
         sources,
     )
+
+
+def _is_unmasked_store(site: Site) -> bool:
+    return site.kind == "store" and not site.masked
 
 
 _VERBS = {"load": "reads", "store": "writes", "atomic_rmw": "updates", "atomic_cas": "updates"}

@@ -15,12 +15,20 @@ from tilewright.targets.numpy.api import Grid, Site
 from tilewright.targets.numpy.buffers import AddressSpace, MemoryRegion
 from tilewright.targets.numpy.element_addresses import element_at
 from tilewright.targets.numpy.lanes import Lanes
+from tilewright.targets.numpy.missing_mask import missing_mask, past_extents
+from tilewright.targets.numpy.named_indices import ProgramValues
 
 _VERBS = {"load": "load", "store": "store", "atomic_rmw": "update", "atomic_cas": "swap"}
 
 
 def advise_bounds(
-    site: Site, region: MemoryRegion, lanes: Lanes, bad: Lanes, grid: Grid, *, masked: bool
+    site: Site,
+    region: MemoryRegion,
+    lanes: Lanes,
+    bad: Lanes,
+    program: ProgramValues,
+    *,
+    masked: bool,
 ) -> str:
     """What to change for an access out of bounds."""
     name, size = region.name, region.array.size
@@ -34,15 +42,16 @@ def advise_bounds(
         )
     if masked:
         return f"the mask is true for this lane{_too_far(region, int(bad.addresses[0]))}"
-    program = bad.programs[0]
-    own = lanes.only(lanes.programs == program)
+    own = lanes.only(lanes.programs == bad.programs[0])
     begin, end = int(own.addresses.min()), int(own.addresses.max())
     if begin < region.low + region.size:
-        return _overshoot(region, end, verb)
-    needed = _programs_needed(site, region, own, grid)
+        mask = missing_mask(site, region, own, program)
+        return f"{_beyond(region, end)}: {verb} with {mask}"
+    needed = _programs_needed(site, region, own, program.grid)
     if needed is not None:
         return (
-            f"program {int(program)} starts past the end: {needed} of the {prod(grid)} programs "
+            f"program {int(bad.programs[0])} starts past the end: {needed} of the "
+            f"{prod(program.grid)} programs "
             f"of the grid cover {name}; launch {needed}, or mask with `offsets < {size}`"
         )
     return f"check the strides and offsets: they must stay below {size} elements"
@@ -64,21 +73,10 @@ def _too_far(region: MemoryRegion, address: int) -> str:
     )
 
 
-def _overshoot(region: MemoryRegion, end: int, verb: str) -> str:
-    name, size = region.name, region.array.size
-    excess = element_at(end, region).element - (size - 1)
-    beyond = f"the block extends {excess} element{'s' if excess > 1 else ''} past the end of {name}"
-    if region.array.ndim == 1:
-        return (
-            f"{beyond}: {verb} with `mask=offsets < {size}`, where offsets are the offsets added "
-            f"to {name}"
-        )
-    checks = " & ".join(f"(index_{axis} < {extent})" for axis, extent in _extents(region))
-    return f"{beyond}: {verb} with a mask of the indices along each axis, `{checks}`"
-
-
-def _extents(region: MemoryRegion) -> list[tuple[int, int]]:
-    return [(axis, int(extent)) for axis, extent in enumerate(region.array.shape)]
+def _beyond(region: MemoryRegion, end: int) -> str:
+    excess = element_at(end, region).element - (region.array.size - 1)
+    plural = "s" if excess > 1 else ""
+    return f"the block extends {excess} element{plural} past the end of {region.name}"
 
 
 def _programs_needed(site: Site, region: MemoryRegion, own: Lanes, grid: Grid) -> int | None:
@@ -123,6 +121,28 @@ def advise_uninitialised(name: str) -> str:
     return (
         f"{name} was allocated without values: allocate it with zeros(...), or store to it first "
         "and mask the lanes that no store covers"
+    )
+
+
+def advise_store_mask(
+    site: Site, region: MemoryRegion, lanes: Lanes, bad: Lanes, program: ProgramValues
+) -> str | None:
+    """The mask that two programs without one need if their blocks overlap in part: then lanes past
+    a program's own elements are more likely than two programs with the same elements."""
+    chosen = bad.programs[0]
+    own, racing = lanes.only(lanes.programs == chosen), int((bad.programs == chosen).sum())
+    axes = past_extents(site, region, own, program)
+    if axes is not None:
+        return (
+            "the store has no mask, and lanes past the extent of their axis write elements of "
+            f"other programs: store with {axes}"
+        )
+    if not 0 < racing < len(own):
+        return None
+    return (
+        f"the store has no mask, and {racing} of the {len(own)} lanes of program "
+        f"{int(chosen)} write elements of other programs: if the block has more lanes than the "
+        "program has elements, mask the lanes past them"
     )
 
 

@@ -96,7 +96,7 @@ class LaunchMemory:
         self._regions = [_argument_region(argument, options) for argument in arguments]
         reachable = [region_of(buffer) for buffer in options.reachable]
         self._space = AddressSpace([*filter(None, self._regions), *reachable])
-        self._reporter = FaultReporter(self._space, grid, options.sources)
+        self._reporter = FaultReporter(self._space, grid, options.sources, arguments)
         self._accesses = [self._access(site) for site in sites]
         self._programs = np.zeros(1, np.int64)
         self._undo: list[tuple[Array, Selection, Array]] | None = None

@@ -50,6 +50,12 @@ def hint_of_value(value: SSAValue, otherwise: str = "x") -> str:
     return _hint(value.name_hint, location) or otherwise
 
 
+def source_name_of(value: SSAValue) -> str | None:
+    """The variable of the source that has a value, None where it has none."""
+    location = value.owner.location if isinstance(value.owner, Operation) else None
+    return _location_name(location) or _hint(value.name_hint, None)
+
+
 def _hint(written: str | None, location: Attribute | None) -> str | None:
     if written is not None:
         return _SUFFIX.sub("", written)

@@ -115,6 +115,40 @@ def released_early(tiles, block_N=256, part_N=64, out="bfloat16"):
     return main
 
 
+def stored_in_branches(rows, block_N=256, out="float32"):
+    """Whole tiles are stored through shared memory, the last rows element by element."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((rows, 64), "bfloat16"),
+        B: T.Tensor((64, block_N), "bfloat16"),
+        C: T.Tensor((rows, block_N), out),
+    ):
+        with T.Kernel(T.ceildiv(rows, 128), threads=128) as bx:
+            A_shared = T.alloc_shared((128, 64), "bfloat16")
+            B_shared = T.alloc_shared((64, block_N), "bfloat16")
+            C_shared = T.alloc_shared((128, block_N), out)
+            C_tmem = T.alloc_tmem((128, block_N), "float32")
+            C_local = T.alloc_fragment((128, block_N), "float32")
+            C_cast = T.alloc_fragment((128, block_N), out)
+            done = T.alloc_barrier(1)
+            T.copy(A[bx * 128, 0], A_shared)
+            T.copy(B, B_shared)
+            T.tcgen05_gemm(A_shared, B_shared, C_tmem, mbar=done, clear_accum=True)
+            T.mbarrier_wait_parity(done, 0)
+            T.copy(C_tmem, C_local)
+            if (bx + 1) * 128 <= rows:
+                T.copy(C_local, C_shared)
+                T.copy(C_shared, C[bx * 128, 0])
+            elif bx * 128 < rows:
+                T.copy(C_local, C_cast)
+                for i, j in T.Parallel(128, block_N):
+                    if bx * 128 + i < rows:
+                        C[bx * 128 + i, j] = C_cast[i, j]
+
+    return main
+
+
 def chained_gemms(M, N, K, columns):
     """(A @ B) @ D: the first product is the operand in tensor memory of the second."""
 

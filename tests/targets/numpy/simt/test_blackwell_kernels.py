@@ -15,6 +15,7 @@ from tests.targets.numpy.simt.blackwell_kernels import (
     released_early,
     scaled_gemm,
     specialised_gemm,
+    stored_in_branches,
 )
 from tests.targets.numpy.simt.simt_support import example_results, lowered
 from tilewright.passes.gpu.pipeline import GpuPipeline
@@ -70,6 +71,19 @@ def test_results_that_are_held_while_the_next_gemm_runs(out: Any) -> None:
         program = compile_module(tw.compile(kernel).prim_func.module, "sm_100a")
         (compiled,) = program.kernels.values()
         assert compiled.metadata.spill_bytes == 0
+
+
+@pytest.mark.parametrize("out", [BF16, np.float32])
+def test_branches_read_the_columns_that_they_store(out: Any) -> None:
+    """Rows of 256 columns do not fit the registers that a thread has across a branch."""
+    rng = np.random.default_rng(17)
+    a, b = small(rng, 200, 64), small(rng, 64, 256)
+    expected = (a.astype(np.float32) @ b.astype(np.float32)).astype(out)
+    kernel = stored_in_branches(200, out="bfloat16" if out is BF16 else "float32")
+    both(kernel, [a, b, expected])
+    program = compile_module(tw.compile(kernel).prim_func.module, "sm_100a")
+    assert program.spill_bytes == 0
+    assert program.registers < 200
 
 
 def test_a_product_is_the_operand_of_the_next() -> None:

@@ -14,6 +14,7 @@ from tilewright.dialects.type_utils import element_type_of, rank_of, shape_of
 from tilewright.targets.numpy.api import AccessKind, Site
 from tilewright.targets.numpy.dtypes import ScalarType
 from tilewright.targets.numpy.emitter import Emitter, Rule
+from tilewright.targets.numpy.named_indices import named_indices
 from tilewright.targets.numpy.ops.arith.constant import scalar_constant
 from tilewright.targets.numpy.ops.blocks import BlockAccess, block_access
 from tilewright.targets.numpy.ops.checks import require_defined, tuple_text
@@ -64,6 +65,7 @@ def new_site(
             semantic,
             masked,
             _cast_location(op.operands[0]),
+            () if emitter.is_callee else named_indices(op.operands[0]),
         )
     )
     return len(sites) - 1
