@@ -4,8 +4,9 @@
                                       ->      tile.copy %moved -> %C_shared
 
 A copy between tensor memory and another memory, with a conversion, or to a part of a fragment goes
-through a fragment of its own; so does a fill. A copy of several matrices is one of each. Single elements of tensor memory have no address that
-a thread could use: accesses to them are refused (TW3055).
+through a fragment of its own; so does a fill. A copy of several matrices is one of each. Single
+elements of tensor memory have no address that a thread could use: accesses to them are refused
+(TW3055).
 """
 
 from __future__ import annotations
