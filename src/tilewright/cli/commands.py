@@ -426,9 +426,9 @@ COMPILE = Command(
 MEMORY = Command(
     "memory",
     "draw the shared- and tensor-memory map",
-    ("[flags] [FILE]", f"[flags] {_PYTHON}"),
+    ("[flags] FILE          ('-' is standard input)", f"[flags] {_PYTHON}"),
     "Draws the shared and tensor memory of kernels, with the lines that allocate and the aliasing "
-    "as it is written. FILE is IR text (standard input without one, also '-'); a script is run, "
+    "as it is written. FILE is IR text; a script is run, "
     "and its kernels are traced for their launch arguments, and not run. With a target like "
     "cuda:sm_90a, hip:gfx942 or tenstorrent:wormhole the kernels of a script are compiled, and "
     "their shared memory is drawn as it is placed; of Tenstorrent, the circular buffers in the L1 "

@@ -14,14 +14,22 @@ from __future__ import annotations
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from xdsl.dialects.builtin import LocationAttr, UnknownLoc
-from xdsl.ir import Block, Operation
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from tilewright.frontend.locations import current_location
 
 _Op = TypeVar("_Op", bound=Operation)
+
+
+class Carrier(Protocol):
+    """What a block that is being traced belongs to, and its arguments."""
+
+    def note(self, argument: SSAValue, name: str, value: Attribute) -> None:
+        """Note something about one of the arguments."""
+        ...
 
 
 class Builder:
@@ -29,6 +37,8 @@ class Builder:
 
     def __init__(self, block: Block) -> None:
         self.block = block
+        self.carriers: dict[SSAValue, Carrier] = {}
+        """By argument, the loop whose body has it."""
         self._pinned: LocationAttr | None = None
 
     def insert(self, op: _Op) -> _Op:

@@ -93,6 +93,53 @@ def test_hints_on_arguments_and_results_of_calls_are_lost_as_in_triton() -> None
     assert text.count("tt.contiguity") == 1
 
 
+HINTS_IN_LOOPS = """
+@jit
+def inner(p, m, N: tl.constexpr):
+    tl.multiple_of(p, 32)
+    own = p + 1
+    for j in range(m):
+        own = tl.multiple_of(own, 4) + j
+    return own
+
+@jit
+def kernel(x, n, N: tl.constexpr):
+    p = x + tl.arange(0, N)
+    q = p + n
+    other = q + 1
+    at = n * 2
+    for i in range(n):
+        tl.multiple_of(p, 16)
+        tl.multiple_of(other, 64)
+        tl.multiple_of(i, 8)
+        q += N
+        tl.max_contiguous(q, N)
+        k = at + 3
+        for j in range(i, n):
+            p += j
+            tl.max_constancy(tl.multiple_of(p, 2), 4)
+            tl.max_contiguous(q, 8)
+            k += 1
+            tl.multiple_of(at, 4)
+        p += N
+        tl.store(p, k)
+        tl.store(q, inner(at, n, N))
+        at += n
+    while at < n:
+        tl.multiple_of(at, 128)
+        at = at * 2
+    tl.store(other, at)
+"""
+
+
+def test_hints_about_what_loops_carry() -> None:
+    """The op has them that makes the first value, and the loop by the number of its argument."""
+    text = check(HINTS_IN_LOOPS, {"x": "*i32", "n": "i32"}, {"N": 16})
+    assert text.count("tt.divisibility = dense<16>") == 1
+    assert text.count("tt.divisibility_arg1 = dense<16>") == 1
+    assert "tt.divisibility_arg0 = dense<128>" in text
+
+
 def test_printing_while_compiling(capsys: pytest.CaptureFixture[str]) -> None:
     source = _kernel(
         'tl.static_print("N =", N, v.dtype, sep=" ", end="!\\n")', "tl.static_print(v.shape)"

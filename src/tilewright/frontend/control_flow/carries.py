@@ -11,6 +11,12 @@ exactly the variables that the body changes are carried:
 
 Unchanged is a variable that comes back as the argument itself, or as what it was before the loop;
 finding one unchanged can show that another is.
+
+An argument has no op that could have attributes. What a user notes about one, the op has that made
+its first value, and the loop under a name with the number of the argument, as in Triton:
+
+    for i in range(n):                    %acc = ... {tt.divisibility = dense<16>}
+        tl.multiple_of(acc, 16)           scf.for ... {tt.divisibility_arg1 = dense<16>}
 """
 
 from __future__ import annotations
@@ -20,9 +26,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import UnknownLoc
-from xdsl.ir import Attribute, Block, BlockArgument, OpResult, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 
+from tilewright.frontend.builder import current
 from tilewright.frontend.errors import MISMATCH, UNDEFINED, FrontendError, Note
+from tilewright.frontend.locations import is_made_here
 from tilewright.frontend.merging import (
     State,
     agreement,
@@ -69,6 +77,8 @@ class Carries:
         self._candidates = list(self._find_candidates())
         self._carried = self._candidates
         self._replaced: dict[SSAValue, SSAValue] = {}
+        self._location = current().location()
+        self._notes: dict[SSAValue, dict[str, Attribute]] = {}
 
     def _find_candidates(self) -> Iterator[_Carry]:
         first = 0
@@ -101,6 +111,7 @@ class Carries:
     def entered(self, arguments: Sequence[SSAValue]) -> State:
         """What variables hold at the beginning of the body."""
         state = dict(self._before)
+        current().carriers.update(dict.fromkeys(arguments, self))
         for carry in self._candidates:
             state[carry.name] = carry.rebuilt(arguments)
         return self._in_names(state)
@@ -146,6 +157,25 @@ class Carries:
         """Loop-carried values."""
         left = [each for carry in self._carried for each in handles(self._left[carry.name])]
         return [self._replaced.get(each, each) for each in left]
+
+    def note(self, argument: SSAValue, name: str, value: Attribute) -> None:
+        """Note something about an argument of this loop; lost where another function made it."""
+        if is_made_here(self._location) and isinstance(argument, BlockArgument):
+            self._notes.setdefault(argument, {})[name] = value
+            inits = [init for carry in self._candidates for init in carry.inits]
+            note(inits[argument.index - self._offset(argument)], name, value)
+
+    def _offset(self, argument: BlockArgument) -> int:
+        """The arguments of a body before those of the variables: the counter of a loop."""
+        return len(argument.block.args) - len(self.types)
+
+    def notes(self, block: Block) -> dict[str, Attribute]:
+        """What was noted about the arguments of a block, which are reduced."""
+        return {
+            f"{name}_arg{argument.index}": value
+            for argument in block.args
+            for name, value in self._notes.get(argument, {}).items()
+        }
 
     @property
     def labels(self) -> list[str]:
@@ -223,3 +253,13 @@ class Carries:
             notes.append((None, agreement(before, left)))
         position = control.position(control.assignments.get(name))
         return FrontendError(message, position, code=MISMATCH, notes=notes)
+
+
+def note(subject: SSAValue, name: str, value: Attribute) -> None:
+    """Note something about a value that the function being executed made."""
+    owner = subject.owner
+    carrier = current().carriers.get(subject)
+    if carrier is not None:
+        carrier.note(subject, name, value)
+    elif isinstance(owner, Operation) and is_made_here(owner.location):
+        owner.attributes[name] = value

@@ -79,7 +79,7 @@ class RegionFor:
         end_block(body, YieldOp(carries.yielded), location)
         carries.reduce(body, arguments)
         op = ForOp(loop.lower, loop.upper, loop.step, carries.inits, Region(body))
-        op.attributes.update(loop.attributes)
+        op.attributes.update({**loop.attributes, **carries.notes(body)})
         op.location = named(location, carries.labels)
         builder.insert(op)
         self.state = carries.left(op.results)
@@ -130,6 +130,8 @@ class RegionWhile:
         types = [init.type for init in carries.inits]
         op = WhileOp(carries.inits, types, Region(self._before), Region(self._after))
         op.attributes.update(self._attributes)
+        for block in (self._before, self._after):
+            op.attributes.update(carries.notes(block))
         op.location = named(location, carries.labels)
         builder.insert(op)
         self.state = carries.left(op.results)

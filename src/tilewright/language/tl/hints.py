@@ -2,10 +2,10 @@
 
 `multiple_of`, `max_contiguous` and `max_constancy` are notes on the op that made a value, read when
 it is decided how many elements an access can take at once. Arguments have no such op: a parameter
-of a kernel gets its notes from the launch, and what a loop carries gets none. Nor have arguments of
-a kernel function that another one calls, although here such a function is executed in its caller:
-Triton, for which it is a function of its own until it is inlined, loses these notes, and an op with
-a note is not the same as one without.
+of a kernel gets its notes from the launch, and of what a loop carries the first value has them
+(`frontend.control_flow.carries`). Arguments of a kernel function that another one calls have none,
+although here such a function is executed in its caller: Triton, for which it is a function of its
+own until it is inlined, loses these notes, and an op with a note is not the same as one without.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import i32
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute
 
 from tilewright.dialects.folding.constants import from_values
 from tilewright.dialects.llvm import AssumeOp
 from tilewright.dialects.type_utils import tensor_of
 from tilewright.frontend.builder import current
-from tilewright.frontend.locations import is_made_here
+from tilewright.frontend.control_flow.carries import note
 from tilewright.language.tl.constants import to_tensor
 from tilewright.language.tl.constexpr import unwrap
 from tilewright.language.tl.tensor import Operand, tensor
@@ -43,10 +43,8 @@ def _note(input: tensor, values: Sequence[int] | int, function: str, attribute: 
             f"Shape of input to {function} does not match the length of values: {input} has "
             f"{rank} dimensions, {len(given)} values are given"
         )
-    owner = input.handle.owner
-    if isinstance(owner, Operation) and is_made_here(owner.location):
-        note = from_values(given, tensor_of(i32, [len(given)]))
-        owner.attributes[attribute] = cast("Attribute", note)
+    values_noted = from_values(given, tensor_of(i32, [len(given)]))
+    note(input.handle, attribute, cast("Attribute", values_noted))
     return input
 
 

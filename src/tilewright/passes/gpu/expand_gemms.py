@@ -49,8 +49,8 @@ from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.arch import gpu_of
 from tilewright.passes.gpu.conversions import converted
-from tilewright.passes.gpu.tile_regions import TileRegion, copy_elements, matrix_axes, part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
+from tilewright.passes.tile.tile_regions import TileRegion, copy_elements, matrix_axes, part_of
 
 NO_TENSOR_CORES, EXACT = "TW3008", "TW3009"
 _SINGLE = 32

@@ -35,6 +35,7 @@ from tilewright.passes.cleanup.canonicalize import canonicalize
 from tilewright.passes.cleanup.cse import eliminate_common_subexpressions
 from tilewright.passes.cleanup.dce import eliminate_dead_code
 from tilewright.passes.raising.function import GRID, raise_function
+from tilewright.passes.raising.hints import spread_hints
 from tilewright.passes.raising.prepare import prepare
 from tilewright.passes.raising.wide_multiplications import share_wide_multiplications
 
@@ -101,6 +102,7 @@ def _raised(module: ModuleOp, options: RaiseOptions) -> RaisedKernel | NotRaised
     if len(kernels) != 1:
         raise ValueError(f"expected one kernel in the module, got {len(kernels)}")
     (function,) = kernels
+    spread_hints(function)
     plan = plan_raising(function, options.num_stages, options.shared_bytes, options.num_warps)
     name = function.sym_name.data
     if not plan.is_raised:

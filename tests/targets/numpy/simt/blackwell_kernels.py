@@ -115,6 +115,33 @@ def released_early(tiles, block_N=256, part_N=64, out="bfloat16"):
     return main
 
 
+def few_rows(columns, threads, accum="float16"):
+    """64 rows of a result, whose fragment is laid out in pairs of columns."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((64, 64), "float16"),
+        B: T.Tensor((64, columns), "float16"),
+        C: T.Tensor((64, columns), accum),
+    ):
+        with T.Kernel(1, threads=threads):
+            A_shared = T.alloc_shared((64, 64), "float16")
+            B_shared = T.alloc_shared((64, columns), "float16")
+            C_tmem = T.alloc_tmem((64, columns), accum)
+            C_local = T.alloc_fragment((64, columns), accum)
+            done = T.alloc_barrier(1)
+            T.copy(A, A_shared)
+            T.copy(B, B_shared)
+            T.tcgen05_gemm(A_shared, B_shared, C_tmem, mbar=done, clear_accum=True)
+            T.mbarrier_wait_parity(done, 0)
+            T.copy(C_tmem, C_local)
+            for i, j in T.Parallel(64, columns):
+                C_local[i, j] = C_local[i, j] + T.cast(i % 8 * 2 + j % 16, accum)
+            T.copy(C_local, C)
+
+    return main
+
+
 def stored_in_branches(rows, block_N=256, out="float32"):
     """Whole tiles are stored through shared memory, the last rows element by element."""
 

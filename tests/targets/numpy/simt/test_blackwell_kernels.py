@@ -12,6 +12,7 @@ import tilewright as tw
 from tests.examples.tile_examples import load
 from tests.targets.numpy.simt.blackwell_kernels import (
     chained_gemms,
+    few_rows,
     released_early,
     scaled_gemm,
     specialised_gemm,
@@ -71,6 +72,17 @@ def test_results_that_are_held_while_the_next_gemm_runs(out: Any) -> None:
         program = compile_module(tw.compile(kernel).prim_func.module, "sm_100a")
         (compiled,) = program.kernels.values()
         assert compiled.metadata.spill_bytes == 0
+
+
+@pytest.mark.parametrize("accum", ["float16", "float32"])
+@pytest.mark.parametrize(("columns", "threads"), [(64, 128), (256, 256), (80, 128)])
+def test_results_of_few_rows(columns: int, threads: int, accum: str) -> None:
+    """A thread gets 4 columns of 16 bits in turn: `tcgen05.ld` packs pairs, then distributes."""
+    rng = np.random.default_rng(columns)
+    a, b = small(rng, 64, 64, dtype=np.float16), small(rng, 64, columns, dtype=np.float16)
+    i, j = np.indices((64, columns))
+    expected = a.astype(np.float32) @ b.astype(np.float32) + i % 8 * 2 + j % 16
+    both(few_rows(columns, threads, accum), [a, b, expected.astype(accum)])
 
 
 @pytest.mark.parametrize("out", [BF16, np.float32])

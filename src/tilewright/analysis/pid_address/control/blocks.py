@@ -52,9 +52,11 @@ def leave(scope: Scope, block: Block) -> Exit:
 
 
 def _with_hint(scope: Scope, op: Operation) -> Scope:
-    """Apply the divisibility hint of a scalar."""
+    """Apply the divisibility hint of a scalar; that of a loop or branch means nothing."""
     divisors = integers_in(op.attributes[DIVISIBILITY])
-    if not op.results or not is_scalar(op.results[0]) or not divisors or divisors[0] < 2:
+    if len(op.results) != 1 or op.regions or not is_scalar(op.results[0]):
+        return scope
+    if not divisors or divisors[0] < 2:
         return scope
     known = scope.get(op.results[0])
     if not isinstance(known, Integer):

@@ -33,9 +33,9 @@ from tilewright.passes.gpu.lower.buffer_storage import BufferStorage
 from tilewright.passes.gpu.lower.loops import counted, opened
 from tilewright.passes.gpu.lower.tma_boxes import TmaBoxes
 from tilewright.passes.gpu.narrow_accesses import is_shifted, remark_narrow, unaligned
-from tilewright.passes.gpu.tile_regions import TileRegion, part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
 from tilewright.passes.tile.layout_expressions import combined, extent_of
+from tilewright.passes.tile.tile_regions import TileRegion, part_of
 
 _MOVE_BITS = 128
 _MIN_BITS = 32

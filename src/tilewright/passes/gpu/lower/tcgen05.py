@@ -38,9 +38,9 @@ from tilewright.passes.gpu.lower.copies import leader
 from tilewright.passes.gpu.lower.loops import opened
 from tilewright.passes.gpu.lower.shared_operands import SharedOperand, shared_operand
 from tilewright.passes.gpu.lower.tensor_memory import TensorMemory, TmemPart, tmem_part
-from tilewright.passes.gpu.tile_regions import part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
 from tilewright.passes.tile.layout_expressions import combined
+from tilewright.passes.tile.tile_regions import part_of
 
 _STEP_BITS = 256
 """K of one instruction."""
