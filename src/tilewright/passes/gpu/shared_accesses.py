@@ -275,5 +275,5 @@ class KernelAccesses:
 
 
 def rotates(owner: Operation | Block) -> bool:
-    """Whether `owner` allocates a buffer whose versions take turns."""
+    """Whether `owner` allocates a buffer with versions that rotate."""
     return isinstance(owner, AllocOp) and names.ROTATING in owner.attributes
