@@ -419,7 +419,11 @@ COMPILED: dict[str, tuple[str, str]] = {
         'B: T.Tensor((256, 256), "float32")',
         'C = T.alloc_fragment((256, 256), "float32")\nT.clear(C)\nT.copy(C, B)',
     ),
-    "TW6006": ('A: T.Tensor((64, 64), "int4")', "A[0, 0] = 0"),
+    "TW6006": ('A: T.Tensor((64, 64), "float8_e4m3fnuz")', "A[0, 0] = 0.0"),
+    "TW6017": (
+        'A: T.Tensor((8, 16), "int4"), B: T.Tensor((8, 16), "int4")',
+        "for i, j in T.Parallel(8, 16):\n    B[i, (j + 1) % 16] = A[i, j]",
+    ),
     "TW6014": (VECTORS, "T.annotate_l2_hit_ratio({A: 1.5})\nA[0] = 0.0"),
     "TW6015": (VECTORS, "T.annotate_l2_hit_ratio({A: 0.8})\nT.atomic_add(A[0], 1.0)"),
     "TW6211": ('A: T.Tensor((64,), "int8")', "T.atomic_add(A[0], 1)"),

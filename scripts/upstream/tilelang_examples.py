@@ -79,9 +79,6 @@ KNOWN: Mapping[str, str] = {
     "no barrier after the first one's write: a data race",
     "deepseek_v32/sparse_mla_fwd_pipelined.py": "its second warp group reads sum_exp_shared with "
     "no barrier after the first one's write: a data race",
-    "deepseek_v4/act_quant.py": "numbers are not converted to 4 bits; its kernels of 8 bits agree",
-    "deepseek_v4/test_*": "numbers are not converted to 4 bits",
-    "deepseek_v4/fp8_fp4_gemm_1d1d_sm100.py": "T.tma_copy that expands elements of 4 bits",
     "dsa_sparse_finetune/indexer_bwd.py": "it adds to dIndexK, an output that nothing has set to "
     "zero",
     "flash_decoding/example_gqa_decode_varlen_logits.py": "it reads elements of S_shared past "
@@ -90,7 +87,6 @@ KNOWN: Mapping[str, str] = {
     "elements of S_shared past the end of a sequence, which nothing wrote",
     "gemm_fp8/example_tilelang_gemm_amd_fp8_preshuffle.py": "writes MFMAs itself, with a part of "
     "TileLang's own lowering to AMD's GPUs",
-    "gemm_int4/example_tilelang_gemm_int4.py": "elements of 4 bits in memory are not supported",
     "gemm_sp/*.py": "its compressor reads and writes element 2 of nz_idx, an array of each thread "
     "with 2 elements",
     "gemm_sm120/sm120_nvfp4_blockscaled_gemm.py": "T.mma_gemm_blockscaled: block scales of sm_120",

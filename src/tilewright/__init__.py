@@ -9,12 +9,13 @@ is loaded when it is used, by name.
 
 from __future__ import annotations
 
-import importlib
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from tilewright._version import __version__
+from tilewright._exports import load_on_use
 
 if TYPE_CHECKING:
+    from tilewright._version import __version__ as __version__
     from tilewright.ir.diagnostics import CompileError as CompileError
     from tilewright.language import T as T
     from tilewright.language import tl as tl
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from tilewright.runtime.tile.autotune import set_autotune_inputs as set_autotune_inputs
     from tilewright.runtime.tile.bench import do_bench as do_bench
     from tilewright.runtime.tile.input_generators import TensorSupplyType as TensorSupplyType
-    from tilewright.runtime.tile.jit import compile_tile as compile
+    from tilewright.runtime.tile.jit import compile_tile
     from tilewright.runtime.tile.lower import lower as lower
     from tilewright.runtime.tile.options import tile_running as tile_running
     from tilewright.runtime.tile.pass_configs import PassConfigKey as PassConfigKey
@@ -51,99 +52,14 @@ if TYPE_CHECKING:
     from tilewright.runtime.uninitialised import empty as empty
     from tilewright.targets.numpy.api import NumpyFault as NumpyFault
 
+    compile = compile_tile
+else:
+    load_on_use(__name__)
+
 _EXTENSION = "tilewright.cli.notebook"
 """What ``%load_ext tilewright`` loads."""
-
-_WHERE = {
-    "AutoTuner": "tilewright.runtime.tile.autotune",
-    "CompileError": "tilewright.ir.diagnostics",
-    "Config": "tilewright.runtime.config",
-    "JITFunction": "tilewright.runtime.pointer.jit",
-    "NumpyFault": "tilewright.targets.numpy.api",
-    "PassConfigKey": "tilewright.runtime.tile.pass_configs",
-    "Profiler": "tilewright.runtime.tile.profiler",
-    "T": "tilewright.language",
-    "TensorDescriptor": "tilewright.runtime.descriptors",
-    "TensorSupplyType": "tilewright.runtime.tile.input_generators",
-    "aggregate": "tilewright.language.tl.aggregates",
-    "analyze": "tilewright.runtime.addresses",
-    "autotune": "tilewright.runtime.autotune",
-    "cdiv": "tilewright.runtime.integers",
-    "compile": "tilewright.runtime.tile.jit:compile_tile",
-    "constexpr_function": "tilewright.language.tl.constexpr",
-    "do_bench": "tilewright.runtime.tile.bench",
-    "empty": "tilewright.runtime.uninitialised",
-    "executing": "tilewright.runtime.executors.current",
-    "heuristics": "tilewright.runtime.heuristics",
-    "jit": "tilewright.runtime.decorator",
-    "lower": "tilewright.runtime.tile.lower",
-    "memory_map": "tilewright.runtime.memory_maps.kernels",
-    "next_power_of_2": "tilewright.runtime.integers",
-    "reachable": "tilewright.runtime.grid",
-    "running": "tilewright.runtime.options",
-    "set_autotune_inputs": "tilewright.runtime.tile.autotune",
-    "tenstorrent_running": "tilewright.runtime.tile.tenstorrent_options",
-    "tile_running": "tilewright.runtime.tile.options",
-    "tl": "tilewright.language",
-    "tlx": "tilewright.language",
-    "torch_op": "tilewright.runtime.torch_op",
-    "tuning_table": "tilewright.runtime.tuning_table",
-}
-
-__all__ = [
-    "AutoTuner",
-    "CompileError",
-    "Config",
-    "JITFunction",
-    "NumpyFault",
-    "PassConfigKey",
-    "Profiler",
-    "T",
-    "TensorDescriptor",
-    "TensorSupplyType",
-    "__version__",
-    "aggregate",
-    "analyze",
-    "autotune",
-    "cdiv",
-    "compile",
-    "constexpr_function",
-    "do_bench",
-    "empty",
-    "executing",
-    "heuristics",
-    "jit",
-    "lower",
-    "memory_map",
-    "next_power_of_2",
-    "reachable",
-    "running",
-    "set_autotune_inputs",
-    "tenstorrent_running",
-    "tile_running",
-    "tl",
-    "tlx",
-    "torch_op",
-    "tuning_table",
-]
-
-
-def __getattr__(name: str) -> object:
-    if name not in _WHERE:
-        raise AttributeError(f"module 'tilewright' has no attribute {name!r}")
-    if name in ("T", "tl", "tlx"):
-        value: object = importlib.import_module(f"tilewright.language.{name}")
-    else:
-        module, _, inside = _WHERE[name].partition(":")
-        value = getattr(importlib.import_module(module), inside or name)
-    globals()[name] = value
-    return value
 
 
 def load_ipython_extension(shell: object) -> None:
     """``%load_ext tilewright``: the magics ``%%check`` and ``%%studio``."""
-    importlib.import_module(_EXTENSION).load(shell)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+    import_module(_EXTENSION).load(shell)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -157,6 +158,65 @@ def test_a_file_that_is_not_there_is_a_wrong_command_line(tool, command):
         2,
         f"tilewright {command}: cannot read 'absent.py': no such file\n",
     )
+
+
+@pytest.mark.parametrize("command", [*TOOLS, "studio"])
+@pytest.mark.parametrize(
+    "target", ["cuda:sm_77", "cuda:sm_9", "hip:gfx1", "tenstorrent:grayskull", "cuda:", "vulkan"]
+)
+def test_hardware_that_there_is_not_is_a_wrong_command_line(tool, command, target):
+    code, printed = tool(command, "--target", target, str(KERNELS / "tl.py"))
+    assert code == 2
+    assert printed.startswith(f"tilewright {command}: ") and printed.count("\n") == 1
+    assert target in printed
+
+
+@pytest.mark.parametrize("command", [*TOOLS, "studio"])
+def test_a_command_line_without_a_file_waits_for_nothing(tool, command):
+    assert tool(command) == (2, f"tilewright {command}: no FILE; try --help\n")
+
+
+@pytest.mark.parametrize("command", TOOLS)
+def test_help_after_a_script_is_that_of_a_tool_whose_flags_are_there(tool, tmp_path, command):
+    file = tmp_path / "kernel.py"
+    file.write_text("import sys\nprint('the script has', sys.argv[1:])\n")
+    code, printed = tool(command, str(file), "--help")
+    own = next(each for each in KERNEL_TOOLS if each.name == command)
+    if own.has_flags_after_script:
+        assert (code, printed) == (0, own.help_text(f"tilewright {command}"))
+    elif command == "run":
+        assert (code, printed) == (0, "the script has ['--help']\n")
+    else:
+        assert not printed.startswith("usage")
+
+
+@pytest.mark.parametrize("command", [*TOOLS, "ops"])
+def test_a_file_of_another_kind_is_named_as_such(tool, tmp_path, command):
+    file = tmp_path / "README.md"
+    file.write_text("# A kernel\n")
+    code, printed = tool(command, str(file))
+    if command == "tune":
+        expected = (
+            f"tilewright tune: '{file}' is no Python script: tune takes the one that launches\n"
+        )
+        assert (code, printed) == (2, expected)
+        return
+    assert code == (1 if command == "ops" else 2)
+    assert printed.endswith(
+        f"{file} was read as IR text: kernels are in Python files (.py) or IR text (.ttir, .ttgir, "
+        ".mlir, or '-' for standard input)\n"
+    )
+
+
+@pytest.mark.parametrize("command", [*(each for each in TOOLS if each != "tune"), "ops", "opt"])
+def test_standard_input_of_a_terminal_is_asked_for(tool, monkeypatch, command):
+    class Terminal(io.TextIOWrapper):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(sys, "stdin", Terminal(io.BytesIO(b"module {\n}\n")))
+    _, printed = tool(command, "-")
+    assert "reading IR text from standard input; Ctrl-D ends it\n" in printed
 
 
 # -- the page --------------------------------------------------------------------------------------

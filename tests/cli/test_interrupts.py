@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -62,12 +63,17 @@ def interrupted(*arguments: str, directory: Path, after: float = 2.0) -> tuple[i
         text=True,
         cwd=directory,
         env={"PYTHONPATH": str(ROOT / "src"), "PATH": "/usr/bin:/bin"},
+        # A test run in the background ignores Ctrl-C, and so would its programs.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     assert program.stdout is not None
     begun = program.stdout.readline() if arguments[0] in ("run",) else ""
     time.sleep(after)
     program.send_signal(signal.SIGINT)
-    _, errors = program.communicate(timeout=60)
+    try:
+        _, errors = program.communicate(timeout=60)
+    finally:
+        program.kill()
     assert begun in ("begun\n", "")
     return program.returncode, errors
 

@@ -187,18 +187,21 @@ def test_formats_and_output_file(capsys, tmp_path):
 def test_standard_input(capsys, monkeypatch):
     stdin = io.TextIOWrapper(io.BytesIO(GEMM.read_bytes()))
     monkeypatch.setattr(sys, "stdin", stdin)
-    assert main.run(["memory"]) == 0
+    assert main.run(["memory", "-"]) == 0
     assert capsys.readouterr().out.startswith("lines of <stdin>\n")
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--target=sm_1"], "unknown target 'sm_1'; known: sm_80, "),
-        (["--format=png"], "--format: 'png' is not one of text, svg, html, json"),
+        (["--target=sm_1", "-"], "unknown target 'sm_1'; known: sm_80, "),
+        (["--format=png", "-"], "--format: 'png' is not one of text, svg, html, json"),
         (["--format"], "'--format' needs a value"),
-        (["--formt=svg"], "unknown command line argument '--formt=svg'; did you mean '--format'?"),
-        (["--placement=best"], "'best' is not one of reindex, explicit, auto"),
+        (
+            ["--formt=svg", "-"],
+            "unknown command line argument '--formt=svg'; did you mean '--format'?",
+        ),
+        (["--placement=best", "-"], "'best' is not one of reindex, explicit, auto"),
         (["a", "b"], "two input files, 'a' and 'b'"),
         (["absent.mlir"], "cannot read 'absent.mlir': No such file"),
         (["kernel.py"], "cannot read 'kernel.py': no such file"),
@@ -216,7 +219,9 @@ def test_command_line_errors(capsys, arguments, message):
 def test_help(capsys):
     assert memory.run(["--help"], "tilewright memory") == 0
     out = capsys.readouterr().out
-    assert out.startswith("usage: tilewright memory [flags] [FILE]\n")
+    assert out.startswith(
+        "usage: tilewright memory [flags] FILE          ('-' is standard input)\n"
+    )
     assert "sm_90, sm_100" in out
 
 

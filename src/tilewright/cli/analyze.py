@@ -23,6 +23,7 @@ from tilewright.cli.command_line import (
     UsageError,
     ended,
     show_diagnostics,
+    show_kind,
 )
 from tilewright.cli.commands import ANALYZE
 from tilewright.cli.outputs import printable, write_output
@@ -81,6 +82,8 @@ def _analyse(options: Options, checks: Sequence[Check], program: str) -> int:
         text = _RENDERERS[options.format](documents, verbose="verbose" in options.switches)
         write_output(options, printable(text))
     if engine.has_errors:
+        if not documents:
+            show_kind(options.name)
         return WRONG_INPUT
     violated = any(finding.is_violation for each in documents for finding in each.findings)
     if violated or code:

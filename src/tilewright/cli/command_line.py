@@ -22,6 +22,7 @@ from pathlib import Path
 from tilewright.cli.commands import COMMANDS, OPT
 from tilewright.cli.options import Command
 from tilewright.cli.working import clear_line
+from tilewright.ir.codes.shared import UNKNOWN_TARGET
 from tilewright.ir.diagnostics import (
     CompileError,
     Diagnostic,
@@ -32,6 +33,11 @@ from tilewright.ir.diagnostics import (
 from tilewright.ir.passes import closest
 
 DONE, WRONG_KERNEL, WRONG_INPUT, NO_RESULT = range(4)
+
+
+SCRIPT_END = ".py"
+TEXT_ENDS = (".ttir", ".ttgir", ".mlir")
+"""What names of files with IR text end in; others are read as such, too."""
 
 
 class UsageError(Exception):
@@ -63,7 +69,12 @@ class CommandLine:
 
     @property
     def is_script(self) -> bool:
-        return self.file.endswith(".py")
+        return self.file.endswith(SCRIPT_END)
+
+    @property
+    def may_be_text(self) -> bool:
+        """Whether the name is one of IR text, or standard input."""
+        return self.file == "-" or self.file.endswith(TEXT_ENDS)
 
     @cached_property
     def text(self) -> str:
@@ -98,7 +109,6 @@ def parse(
     arguments: Sequence[str],
     *,
     is_after_script: AfterScript | None = None,
-    default_file: str = "",
 ) -> CommandLine:
     """Flags stand anywhere around IR text, before a script, and directly after it: all of them, or
     those that the command takes there. ``--`` ends them."""
@@ -124,7 +134,6 @@ def parse(
         else:
             line.values[name] = value
             line.repeated.setdefault(name, []).append(value)
-    line.file = line.file or default_file
     if not line.file:
         raise UsageError("no FILE; try --help")
     line.kernel = line.values.get("kernel")
@@ -200,7 +209,7 @@ def file_and_kernel(argument: str) -> tuple[str, str | None]:
 
 def ended(command: Command, arguments: Sequence[str], program: str, run: Callable[[], int]) -> int:
     """The exit code of `run`, or of what it raises, which is reported."""
-    if wants_help(arguments):
+    if wants_help(arguments, is_after_script=command.has_flags_after_script):
         sys.stdout.write(command.help_text(program))
         return DONE
     try:
@@ -216,13 +225,26 @@ def ended(command: Command, arguments: Sequence[str], program: str, run: Callabl
         sys.stdout.flush()
         clear_line()
         show_diagnostics(error.diagnostics, DiagnosticEngine())
-        return WRONG_KERNEL
+        return code_of(error)
 
 
-def wants_help(arguments: Sequence[str]) -> bool:
-    """Whether help is requested of the command, and not of a script."""
-    script = next((index for index, each in enumerate(arguments) if each.endswith(".py")), None)
-    return any(each in ("-h", "--help", "-help") for each in arguments[:script])
+def code_of(error: CompileError) -> int:
+    """The exit code of what is wrong with a kernel, or only with the target it is compiled for."""
+    errors = [each for each in error.diagnostics if each.severity is Severity.ERROR]
+    is_target = bool(errors) and all(each.code == UNKNOWN_TARGET for each in errors)
+    return WRONG_INPUT if is_target else WRONG_KERNEL
+
+
+def wants_help(arguments: Sequence[str], *, is_after_script: bool = False) -> bool:
+    """Whether help is requested of the command, and not of a script.
+
+    `is_after_script`: flags after a script are those of the command.
+    """
+    ends = () if is_after_script else (SCRIPT_END,)
+    stop = next(
+        (index for index, each in enumerate(arguments) if each == "--" or each.endswith(ends)), None
+    )
+    return any(each in ("-h", "--help", "-help") for each in arguments[:stop])
 
 
 # -- values ----------------------------------------------------------------------------------------
@@ -285,8 +307,19 @@ def only_for_text(line: CommandLine, names: Sequence[str]) -> None:
 # -- files and diagnostics -------------------------------------------------------------------------
 
 
+def show_kind(file: str) -> None:
+    """Explain why a file that is no IR text was read as IR text."""
+    if file not in ("-", "<stdin>") and not file.endswith(TEXT_ENDS):
+        sys.stderr.write(
+            f"{file} was read as IR text: kernels are in Python files ({SCRIPT_END}) or IR text "
+            f"({', '.join(TEXT_ENDS)}, or '-' for standard input)\n"
+        )
+
+
 def text_of(file: str) -> str:
-    """The text of a file; '-' is standard input."""
+    """The text of a file; '-' is standard input, and a terminal shows that it is waited for."""
+    if file == "-" and sys.stdin.isatty():
+        sys.stderr.write("reading IR text from standard input; Ctrl-D ends it\n")
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     except OSError as error:

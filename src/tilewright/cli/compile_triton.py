@@ -16,9 +16,10 @@ from typing import Any
 
 from tilewright.cli.command_line import (
     DONE,
-    WRONG_KERNEL,
     CommandLine,
+    Ended,
     UsageError,
+    code_of,
     min_severity,
     require_file,
     show_diagnostics,
@@ -50,10 +51,7 @@ _DEFAULT = "triton:sm_90"
 
 def compile_file(line: CommandLine, target: str, program: str) -> int:
     """Compile what a file holds or launches; the exit code."""
-    done = _of_script(line, target, program) if line.is_script else _of_text(line, target)
-    if done is None:
-        return WRONG_KERNEL
-    _show(line, *done)
+    _show(line, *(_of_script(line, target, program) if line.is_script else _of_text(line, target)))
     return DONE
 
 
@@ -61,7 +59,7 @@ _Done = tuple[list[Artefact], list[Diagnostic]]
 """What was compiled, and warnings about the kernels as they were written."""
 
 
-def _of_text(line: CommandLine, target: str) -> _Done | None:
+def _of_text(line: CommandLine, target: str) -> _Done:
     ir = read_ir(line)
     if ir.level is not Level.POINTERS:
         raise UsageError(
@@ -76,7 +74,7 @@ def _of_text(line: CommandLine, target: str) -> _Done | None:
         artefact = compile_with(ir.module, options, ir.engine)
     except CompileError as error:
         show_diagnostics(error.diagnostics, ir.engine)
-        return None
+        raise Ended(code_of(error)) from None
     return [artefact], []  # the passes report about the text
 
 

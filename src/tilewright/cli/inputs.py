@@ -26,6 +26,7 @@ from tilewright.cli.command_line import (
     UsageError,
     require_file,
     show_diagnostics,
+    show_kind,
 )
 from tilewright.cli.languages import is_tlx
 from tilewright.dialects import make_context
@@ -89,6 +90,7 @@ def read_ir(line: CommandLine) -> IrText:
     source = parse_source(make_context(), text, line.name, engine, keep_names=True)
     if source is None or not verify(source.module, engine):
         show_diagnostics(engine.diagnostics, engine)
+        show_kind(line.name)
         raise Ended(WRONG_INPUT, tuple(engine.diagnostics))
     module = source.module
     if line.kernel is not None:

@@ -105,7 +105,7 @@ def run(arguments: Sequence[str], program: str) -> int:
 
 
 def _read(arguments: Sequence[str]) -> _Request:
-    line = parse(MEMORY, arguments, default_file="-")
+    line = parse(MEMORY, arguments)
     if line.is_json:
         line.values["format"] = "json"
     # `choice` has checked that it is one of the three.

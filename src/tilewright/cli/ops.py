@@ -10,8 +10,8 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
+from tilewright.cli.command_line import UsageError, show_kind, text_of
 from tilewright.cli.commands import OPS
 from tilewright.dialects import DIALECTS, make_context
 from tilewright.ir.diagnostics import DiagnosticEngine, pretty_all
@@ -46,25 +46,21 @@ def defined_ops() -> list[str]:
     return lines
 
 
-def _read(file: str) -> str:
-    data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-    return data.decode("utf-8", errors="surrogateescape")
-
-
 def _count(files: Sequence[str], program: str, *, is_json: bool) -> int:
     counts: Counter[str] = Counter()
     failed = False
     for file in files:
         engine = DiagnosticEngine()
         try:
-            text = _read(file)
-        except OSError as error:
-            sys.stderr.write(f"{program}: cannot read '{file}': {error.strerror}\n")
+            text = text_of(file)
+        except UsageError as error:
+            sys.stderr.write(f"{program}: {error}\n")
             failed = True
             continue
         source = parse_source(make_context(), text, file, engine)
         if source is None:
             sys.stderr.write(pretty_all(engine.diagnostics, engine.sources) + "\n")
+            show_kind(file)
             failed = True
         else:
             counts.update(op.name for op in source.module.walk())

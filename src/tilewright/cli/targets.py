@@ -88,7 +88,10 @@ def no_backend(target: str, examples: str) -> str | None:
         )
     try:
         spec_named(target)
-    except ValueError:
+    except ValueError as error:
+        kind, _, arch = target.partition(":")
+        if kind in TILES and arch:
+            return f"--target: {error}"
         return (
             f"--target: '{target}' is not a target: pass a backend and an architecture, for "
             f"example {examples}"

@@ -75,6 +75,8 @@ def run(arguments: Sequence[str], program: str) -> int:
 
 
 def _tune(line: CommandLine, program: str) -> int:
+    if not line.is_script and not line.may_be_text:
+        raise UsageError(f"'{line.name}' is no Python script: tune takes the one that launches")
     if not line.is_script:
         sys.stderr.write(
             f"{program}: {line.name} {ONE_CONFIGURATION.printed}: tune takes the script that "

@@ -20,6 +20,7 @@ from typing import Any
 
 from typing_extensions import override
 
+from tilewright._exports import Exports
 from tilewright.compat.absent import AbsentModule, absent
 from tilewright.compat.modules import TRITON, Project
 from tilewright.compat.tilelang_modules import TILELANG, TVM
@@ -76,7 +77,7 @@ class StandIn(ModuleType):
         for mirror in self._mirrored():
             if name in public_names(mirror):
                 return getattr(mirror, name)
-            if "__getattr__" in vars(mirror):
+            if hasattr(mirror, "__getattr__"):
                 # It makes names on demand, and reports those it lacks.
                 try:
                     return mirror.__getattr__(name)
@@ -97,6 +98,8 @@ class StandIn(ModuleType):
 
 def public_names(module: ModuleType) -> set[str]:
     """The names that `module` has for others: no private ones, nothing it uses itself."""
+    if isinstance(module, Exports):
+        return {name for name in module.__all__ if not name.startswith("_")}
     return {
         name
         for name, value in vars(module).items()

@@ -104,6 +104,7 @@ PASSES: PassRegistry = {
     "sink-store-waits": _lazy("gpu.sink_store_waits", "SinkStoreWaits"),
     "merge-guards": _lazy("gpu.merge_guards", "MergeGuards"),
     "remark-register-indices": _lazy("gpu.remark_register_indices", "RemarkRegisterIndices"),
+    "pack-narrow-elements": _lazy("tile.pack_narrow_elements", "PackNarrowElements"),
     "narrow-fragments": _lazy("gpu.narrow_fragments", "NarrowFragments"),
     "narrow-guarded-loops": _lazy("gpu.narrow_guarded_loops", "NarrowGuardedLoops"),
     "narrow-producers": _lazy("gpu.narrow_producers", "NarrowProducers"),

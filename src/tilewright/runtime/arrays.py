@@ -53,6 +53,7 @@ _TORCH_SMALL_FLOATS: dict[str, tuple[str, Any]] = {
     "torch.float8_e4m3fnuz": ("uint8", ml_dtypes.float8_e4m3fnuz),
     "torch.float8_e5m2fnuz": ("uint8", ml_dtypes.float8_e5m2fnuz),
     "torch.float8_e8m0fnu": ("uint8", np.uint8),  # exponents: kernels take them as bytes
+    "torch.float4_e2m1fn_x2": ("uint8", np.uint8),  # two elements in each
 }
 
 

@@ -27,6 +27,7 @@ from functools import cache
 from typing import Literal
 
 from tilewright.language.tl.options import Target
+from tilewright.runtime.architectures import check_cuda, check_hip, check_tenstorrent
 from tilewright.targets.triton import installation
 
 Backend = Literal["numpy", "triton", "raised"]
@@ -112,10 +113,14 @@ def spec_named(text: str) -> Spec:
     if text == "cuda":
         return Spec("raised", None, text)
     if backend == "cuda" and capability.isdecimal():
+        check_cuda(text, arch)
         return Spec("raised", Target("cuda", int(capability)), text)
     if backend == "hip" and arch:
+        check_hip(text, arch)
         return Spec("raised", Target("hip", arch), text)
     if backend == _TENSTORRENT:
+        if arch:
+            check_tenstorrent(text, arch)
         return Spec("raised", None, text)
     raise ValueError(f"unknown target {text!r}: {_HELP}")
 

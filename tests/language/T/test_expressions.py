@@ -284,10 +284,10 @@ def test_flags_of_a_row():
 
 
 def test_types_known_by_their_bits_are_not_converted():
-    def kernel(A: T.Tensor((8,), "float4_e2m1fn"), B: T.Tensor((8,), "float16")):
+    def kernel(A: T.Tensor((8,), "float8_e8m0fnu"), B: T.Tensor((8,), "float16")):
         with T.Kernel(8):
             T.copy(A, B)
 
     assert mistake(kernel).startswith(
-        "error[TW1010]: cannot convert float4_e2m1fn to float16 by value"
+        "error[TW1010]: cannot convert float8_e8m0fnu to float16 by value"
     )

@@ -163,7 +163,7 @@ def test_roles_registers_and_arrivals() -> None:
         if isinstance(op, AllocOp) and op.space.is_barrier
     }
     assert counts == {"empty": (256,) * 3, "full": (1,) * 3}
-    assert "task task1: threads 128 to 256, 240 registers" in str(kernel.plan)
+    assert "task partition0: threads 128 to 256, 240 registers" in str(kernel.plan)
 
 
 def test_waits_stay_where_they_are() -> None:

@@ -76,6 +76,22 @@ def loop_carried(x_ptr, columns, BLOCK: tl.constexpr):
         pointers += BLOCK
 
 
+@tw.jit
+def rows_of_a_loop(x_ptr, first, rows, BLOCK: tl.constexpr):
+    for start in range(0, rows, BLOCK):
+        lines = start + tl.arange(0, BLOCK)
+        tl.store(x_ptr + first + lines, 0.0)
+
+
+@tw.jit
+def loops_in_loops(x_ptr, M, N, stride, BM: tl.constexpr, BN: tl.constexpr):
+    for top in range(0, M, BM):
+        rows = top + tl.arange(0, BM)
+        for left in range(0, N, BN):
+            columns = left + tl.arange(0, BN)
+            tl.store(x_ptr + rows[:, None] * stride + columns[None, :], 0.0)
+
+
 def _matrix(*shape: int) -> np.ndarray:
     return np.zeros(shape, np.float32)
 
@@ -135,6 +151,22 @@ CASES = {
     "a row that was loaded": (
         lambda: loaded_rows[(1,)](_matrix(6, 5), np.array([5], np.int32), 5, BLOCK=8),
         "`mask=column < 5` (5 is the extent of axis 1 of x_ptr)",
+    ),
+    "a loop": (
+        lambda: rows_of_a_loop[(1,)](_matrix(10), 0, 10, BLOCK=4),
+        "`mask=lines < 10`",
+    ),
+    "a loop whose index is only a part": (
+        lambda: rows_of_a_loop[(1,)](_matrix(13), 3, 10, BLOCK=4),
+        "`mask=offsets < 13`, where offsets are the offsets added to x_ptr",
+    ),
+    "more than the iterations of a loop": (
+        lambda: rows_of_a_loop[(1,)](_matrix(30), 24, 8, BLOCK=4),
+        "`mask=offsets < 30`, where offsets are the offsets added to x_ptr",
+    ),
+    "loops in loops": (
+        lambda: loops_in_loops[(1,)](_matrix(8, 5), 8, 5, 5, BM=4, BN=4),
+        "`mask=columns[None, :] < 5` (5 is the extent of axis 1 of x_ptr)",
     ),
     "loop-carried pointers": (
         lambda: loop_carried[(1,)](_matrix(10), 10, BLOCK=8),

@@ -295,7 +295,8 @@ class _Run:
         )
         suggestion = (
             f"let the roles that arrive on {barrier.name} wait, before the next phase, on another "
-            f"barrier that {name} arrives on after this wait"
+            f"barrier that {name} arrives on after this wait; where they do, the parity of that "
+            "wait has to alternate: with the parity of a completed phase it passes at once"
         )
         return SyncFinding(
             FaultKind.OVERRUN,

@@ -7,7 +7,8 @@ warp accesses a quarter of the lanes, that of its number modulo 4, so 128 thread
 more threads divide the columns.
 
     128 rows    32x32b     thread i has row i, registers are its columns
-    64 rows     16x256b    as the accumulators of `wgmma` are in registers
+    64 rows     16x256b    as the accumulators of `wgmma` are in registers; elements of 16 bits in
+                           pairs, so that a thread has 4 of a row in turn
 """
 
 from __future__ import annotations
@@ -102,6 +103,8 @@ class Move:
     """Sets of 128 threads, which divide the columns."""
     elements: int
     """Of a row, that one of them moves."""
+    per_register: int = 1
+    """Consecutive elements of a row that share a register."""
 
     def repeats(self, registers: int) -> list[int]:
         """The ``.xN`` of the instructions that move so many registers for each row."""
@@ -143,7 +146,7 @@ def move_of(rows: int, width: int, layout: TmemLayout, threads: Threads) -> Move
             f"{width} columns of {layout.bits} bits in tensor memory cannot be divided over "
             f"{threads.count} threads"
         )
-    return Move(shape, groups, width // groups)
+    return Move(shape, groups, width // groups, COLUMN_BITS // layout.bits)
 
 
 def fragment_table(rows: int, width: int, move: Move, threads: Threads) -> Table:
@@ -157,7 +160,9 @@ def fragment_table(rows: int, width: int, move: Move, threads: Threads) -> Table
     if move.shape == "32x32b":
         lane, register = i, column
     else:
-        lane = i // 16 * NVIDIA_WARP + i % 8 * 4 + column % 8 // 2
-        register = column % 2 + 2 * (i // 8 % 2) + 4 * (column // 8)
+        # 8 registers of a row are those of 4 threads, 2 of each; then come 8 rows more.
+        pair = 2 * move.per_register
+        lane = i // 16 * NVIDIA_WARP + i % 8 * 4 + column // pair % 4
+        register = column % pair + pair * (i // 8 % 2) + 2 * pair * (column // (4 * pair))
     thread = group * GROUP + (lane - threads.first) % GROUP
     return Table(np.ascontiguousarray(thread)[..., None], register)

@@ -195,7 +195,8 @@ class _Planner:
             zip(regions, counts, budgets, strict=True)
         ):
             threads = -(-requested // GROUP) * GROUP
-            name = "default" if index == 0 else f"task{index}"
+            # As the other tools name them.
+            name = "default" if index == 0 else f"partition{index - 1}"
             tasks.append(Task(name, region, start, threads, requested, registers))
             start += threads
         return tuple(tasks)

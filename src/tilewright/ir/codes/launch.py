@@ -60,11 +60,11 @@ ENTRIES = (
         code="TW6006",
         title="Element type not supported on GPUs",
         meaning=(
-            "A buffer has elements that no NVIDIA GPU stores: 4-bit integers, or 8-bit floats of "
-            "another vendor (`fnuz`)."
+            "A buffer has elements that no NVIDIA GPU stores: 8-bit floats of another vendor "
+            "(`fnuz`)."
         ),
-        example='A: T.Tensor((64, 64), "int4")            # error[TW6006]',
-        fix="Pack two int4 into an int8, or use `float8_e4m3fn` / `float8_e5m2`.",
+        example='A: T.Tensor((64, 64), "float8_e4m3fnuz")            # error[TW6006]',
+        fix="Use `float8_e4m3fn` or `float8_e5m2`.",
     ),
     CodeEntry(
         code="TW6007",
@@ -172,6 +172,20 @@ ENTRIES = (
         fix=(
             "Leave the width out: a warp of `T` is 32 threads on every GPU. In IR, a ballot of 64 "
             "lanes is an i64."
+        ),
+    ),
+    CodeEntry(
+        code="TW6017",
+        title="Elements of 4 bits that are not whole bytes",
+        meaning=(
+            "Two elements of 4 bits share a byte of a tensor. Two threads would each store one of "
+            "them, a copy does not begin or end with a whole byte, or an operation has no form for "
+            "such elements."
+        ),
+        example="B[i, (j + 1) % 16] = A[i, j]            # int4, in T.Parallel: error[TW6017]",
+        fix=(
+            "Store at an index that is a variable of the loop, or that plus an even integer; copy "
+            "an even count of columns from an even column on; convert before computing."
         ),
     ),
     CodeEntry(

@@ -18,6 +18,9 @@ SHARED_MEMORY_EXCEEDED = "TW5001"
 NOT_ON_NUMPY = "TW6001"
 """An op that the NumPy target cannot execute."""
 
+UNKNOWN_TARGET = "TW6007"
+"""There is no such target, or the module is bound to another one."""
+
 NO_ENTRY = "TW6002"
 """A module without exactly one function to run."""
 

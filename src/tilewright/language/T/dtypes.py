@@ -17,6 +17,7 @@ from typing import Any, Final, Self, cast
 
 from xdsl.dialects.builtin import (
     BFloat16Type,
+    Float4E2M1FNType,
     Float8E4M3FNType,
     Float8E4M3FNUZType,
     Float8E5M2FNUZType,
@@ -56,7 +57,7 @@ _FLOATS: Final[Mapping[str, tuple[int, Attribute]]] = {
     "float8_e5m2": (8, Float8E5M2Type()),
     "float8_e5m2fnuz": (8, Float8E5M2FNUZType()),
     "float8_e8m0fnu": (8, IntegerType(8)),
-    "float4_e2m1fn": (4, IntegerType(4)),
+    "float4_e2m1fn": (4, Float4E2M1FNType()),
     "float4_e2m1_unpacked": (8, IntegerType(8)),
     "tfloat32": (32, Float32Type()),
 }
@@ -65,7 +66,16 @@ _FLOATS: Final[Mapping[str, tuple[int, Attribute]]] = {
 _STORED_AS: Final[Mapping[str, str]] = {"tfloat32": "float32"}
 """Types that arrays hold as another: TF32 is how tensor cores read a float32."""
 
-_TORCH_NAMES: Final[Mapping[str, str]] = {"float4_e2m1fnx2": "float4_e2m1fn_x2"}
+_TORCH_NAMES: Final[Mapping[str, str]] = {
+    "float4_e2m1fn": "float4_e2m1fn_x2",
+    "float4_e2m1fnx2": "float4_e2m1fn_x2",
+    "int4": "int8",
+    "uint4": "uint8",
+}
+"""Of elements of 4 bits torch has arrays of bytes with two of them."""
+
+_FOURS: Final = ("float4_e2m1fn", "int4", "uint4")
+"""NumPy's types with one element in a byte."""
 
 _INTEGER: Final = re.compile(r"(u?)int(\d+)")
 _VECTOR: Final = re.compile(r"(.*[a-z0-9])x(\d+)")
@@ -120,6 +130,18 @@ class dtype(str):
         if self in _FLOATS:
             return _FLOATS[self][1]
         return IntegerType(self.bits)
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether two elements share a byte in tensors."""
+        return self.bits == 4 and self.lanes == 1
+
+    def shape_of(self, tensor: Any) -> tuple[int, ...]:
+        """The shape of a tensor of such elements; its array may have two of them in a byte."""
+        shape = tuple(tensor.shape)
+        if not self.is_packed or not shape or str(getattr(tensor, "dtype", "")) in _FOURS:
+            return shape
+        return (*shape[:-1], 2 * shape[-1])
 
     @property
     def storage(self) -> str:

@@ -285,7 +285,7 @@ class Eager:
         arguments = self.bind(args, kwargs)
         survey = self.survey(arguments)
         shapes = {
-            param.name: tuple(arguments[param.name].shape)
+            param.name: param.dtype.shape_of(arguments[param.name])
             for param in survey.params
             if param.kind == "tensor"
         }

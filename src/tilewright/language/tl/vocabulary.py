@@ -24,11 +24,11 @@ from tilewright.language.tl.debug import device_assert
 from tilewright.language.tl.dtypes import dtype, int1
 from tilewright.language.tl.extern import ExternFunction
 from tilewright.language.tl.kernel_warnings import warn
+from tilewright.language.tl.operations import tensor
 from tilewright.language.tl.promotion import operand
 from tilewright.language.tl.pythonic import BUILTINS
 from tilewright.language.tl.ranges import condition, range, static_range
 from tilewright.language.tl.shape import item
-from tilewright.language.tl.tensor import tensor
 from tilewright.language.tl.type_of import type_of
 
 _UNROLLED = (tuple, list, static_range, zip, enumerate, reversed)

@@ -52,8 +52,8 @@ from tilewright.memory.units import element_bytes
 from tilewright.passes.amd.stage_copies import is_fill, is_pipelined
 from tilewright.passes.gpu.narrow_accesses import unaligned
 from tilewright.passes.gpu.shared_sizes import bytes_of
-from tilewright.passes.gpu.tile_regions import part_of
 from tilewright.passes.tile.naming import buffer_name
+from tilewright.passes.tile.tile_regions import part_of
 
 NOT_DIRECT = "TW7504"
 COPY_BYTES = 16

@@ -39,7 +39,7 @@ from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.traversal import enclosing, walk
 from tilewright.passes.gpu.shared_sizes import bytes_of
-from tilewright.passes.gpu.tile_regions import TileRegion, part_of
+from tilewright.passes.tile.tile_regions import TileRegion, part_of
 
 _GROUPS = 4
 """The most groups of lanes that K is divided among (`layouts.hardware.matrix_core`)."""

@@ -78,6 +78,7 @@ from tilewright.passes.tile.check_plans import CheckPlans
 from tilewright.passes.tile.expand_pipeline import ExpandPipeline
 from tilewright.passes.tile.fold_clears import FoldClears
 from tilewright.passes.tile.mark_private_buffers import MarkPrivateBuffers
+from tilewright.passes.tile.pack_narrow_elements import PackNarrowElements
 from tilewright.passes.tile.pipeline import TilePipeline
 from tilewright.passes.tile.plan_pipeline import PlanPipeline
 from tilewright.passes.tile.split_guards import SplitGuards
@@ -132,6 +133,7 @@ class AmdPipeline(DevicePipeline):
     @override
     def all_passes(self) -> list[Pass]:
         return [
+            PackNarrowElements(),
             DropLayoutHints(),
             MarkPrivateBuffers(),
             *TilePipeline(target=self.target, check_shared_races=True).common_passes(),

@@ -47,9 +47,9 @@ from tilewright.passes.amd.operand_parts import (
     plan_equal_parts,
     plan_small_parts,
 )
-from tilewright.passes.gpu.tile_regions import TileRegion, part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
 from tilewright.passes.tile.layout_expressions import combined
+from tilewright.passes.tile.tile_regions import TileRegion, part_of
 
 SPLIT = "TW7551"
 

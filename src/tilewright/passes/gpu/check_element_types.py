@@ -1,11 +1,11 @@
 """`check-element-types`: whether a GPU supports the element types of a kernel's buffers.
 
-    A: T.Tensor((64, 64), "int4")
+    A: T.Tensor((64, 64), "float8_e4m3fnuz")
 
-    error[TW6006]: unsupported element type int4 of A: 4-bit integers are not supported in memory
+    error[TW6006]: unsupported element type float8_e4m3fnuz of A: NVIDIA GPUs do not support this
+    format
 
-Formats of other vendors and types of less than a byte run on the CPU, element by element; on a GPU
-the user packs them explicitly.
+Formats of other vendors run on the CPU, element by element.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tilewright.layouts.hardware.amd_chips import Chip
 from tilewright.passes.tile.naming import buffer_name
 
 NO_SUCH_TYPE = "TW6006"
-_SPELLINGS = {"f8E4M3FNUZ": "float8_e4m3fnuz", "f8E5M2FNUZ": "float8_e5m2fnuz", "i4": "int4"}
+_SPELLINGS = {"f8E4M3FNUZ": "float8_e4m3fnuz", "f8E5M2FNUZ": "float8_e5m2fnuz"}
 """Elements that no GPU has, by their type in the IR."""
 _SIMILAR = {"float8_e4m3fnuz": "float8_e4m3fn", "float8_e5m2fnuz": "float8_e5m2"}
 
@@ -92,17 +92,9 @@ def _report(
 ) -> None:
     owner = buffers[0].owner
     where = owner if isinstance(owner, Operation) else function
-    if dtype in _SIMILAR:
-        gpus = "NVIDIA GPUs do" if chip is None else f"{chip} does"
-        reason = f"{gpus} not support this format"
-        fix = f"use {_SIMILAR[dtype]}, which has as many exponent and mantissa bits"
-    else:
-        reason = "4-bit integers are not supported in GPU memory"
-        fix = (
-            "pack two int4 values into one int8 element and halve the number of columns; "
-            "for a packed byte x, x << 28 >> 28 is the lower value and x >> 4 the upper "
-            "one"
-        )
+    gpus = "NVIDIA GPUs do" if chip is None else f"{chip} does"
+    reason = f"{gpus} not support this format"
+    fix = f"use {_SIMILAR[dtype]}, which has as many exponent and mantissa bits"
     names = ", ".join(map(buffer_name, buffers))
     diagnostic = engine.error(
         where, f"unsupported element type {dtype} of {names}: {reason}", NO_SUCH_TYPE

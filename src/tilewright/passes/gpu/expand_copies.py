@@ -63,9 +63,9 @@ from tilewright.ir.traversal import enclosing, walk
 from tilewright.passes.gpu.conversions import converted, copied
 from tilewright.passes.gpu.lower.combiners import expand_reduce_by, expand_scan_by
 from tilewright.passes.gpu.lower.scans import lower_scan
-from tilewright.passes.gpu.tile_regions import part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
 from tilewright.passes.tile.layout_expressions import combined, extent_of
+from tilewright.passes.tile.tile_regions import part_of
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ from tilewright.dialects.simt.moves import LaneOp
 from tilewright.dialects.tile import AllocOp, names, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.ir.traversal import walk
-from tilewright.passes.gpu.insert_thread_syncs import accesses_of
 from tilewright.passes.gpu.pending_accesses import SharedAccess
+from tilewright.passes.gpu.shared_accesses import accesses_of
 
 _COPYING = (AsyncMoveOp, CpAsyncCommitOp, ForOp, IfOp, YieldOp)
 

@@ -44,9 +44,9 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.stream_tensor_memory import loop_part
-from tilewright.passes.gpu.tile_regions import matrix_axes, part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
 from tilewright.passes.tile.layout_expressions import combined
+from tilewright.passes.tile.tile_regions import matrix_axes, part_of
 
 
 @dataclass(frozen=True)

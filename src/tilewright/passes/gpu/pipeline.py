@@ -82,6 +82,7 @@ from tilewright.passes.gpu.widen_operands import WidenOperands
 from tilewright.passes.tile.check_tma_starts import CheckTmaStarts
 from tilewright.passes.tile.fold_clears import FoldClears
 from tilewright.passes.tile.mark_private_buffers import MarkPrivateBuffers
+from tilewright.passes.tile.pack_narrow_elements import PackNarrowElements
 from tilewright.passes.tile.pipeline import TilePipeline
 
 
@@ -140,6 +141,7 @@ class GpuPipeline(DevicePipeline):
     @override
     def all_passes(self) -> list[Pass]:
         return [
+            PackNarrowElements(),
             DropLayoutHints(),
             MarkPrivateBuffers(),
             CheckTmaStarts(),

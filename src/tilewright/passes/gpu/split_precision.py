@@ -58,9 +58,9 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.arch import gpu_of
-from tilewright.passes.gpu.tile_regions import matrix_axes, part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
 from tilewright.passes.tile.naming import buffer_name
+from tilewright.passes.tile.tile_regions import matrix_axes, part_of
 
 _F32 = Float32Type()
 _TF32_MASK, _TF32_HALF = -(1 << 13), 1 << 12

@@ -40,8 +40,8 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.traversal import walk
 from tilewright.layouts.hardware.lds import CHUNK_BYTES, LdsSwizzle
 from tilewright.passes.gpu.lower.line_reductions import reduce_through_memory
-from tilewright.passes.gpu.tile_regions import copy_elements, part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
+from tilewright.passes.tile.tile_regions import copy_elements, part_of
 
 _OPERANDS = (0, 1)
 """Of a GEMM: A and B."""

@@ -23,8 +23,8 @@ from tilewright.dialects.type_utils import element_type_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
-from tilewright.passes.gpu.tile_regions import part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
+from tilewright.passes.tile.tile_regions import part_of
 
 NOT_BY_ELEMENT = "TW3055"
 

@@ -48,10 +48,10 @@ from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
-from tilewright.passes.gpu.tile_regions import matrix_axes, part_of
 from tilewright.passes.tile.clone_ops import copy_op
 from tilewright.passes.tile.index_builder import IndexBuilder
 from tilewright.passes.tile.layout_expressions import combined
+from tilewright.passes.tile.tile_regions import matrix_axes, part_of
 
 
 @dataclass(frozen=True)

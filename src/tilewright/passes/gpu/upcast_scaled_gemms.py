@@ -54,10 +54,10 @@ from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
-from tilewright.passes.gpu.tile_regions import copy_elements, matrix_axes, part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
 from tilewright.passes.tile.layout_expressions import combined
 from tilewright.passes.tile.naming import buffer_name
+from tilewright.passes.tile.tile_regions import copy_elements, matrix_axes, part_of
 
 _F32 = Float32Type()
 _FORMAT_TYPES = {"e4m3": Float8E4M3FNType(), "e5m2": Float8E5M2Type()}

@@ -35,8 +35,8 @@ from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.arch import arch_name, arch_of
 from tilewright.passes.gpu.conversions import converted
-from tilewright.passes.gpu.tile_regions import part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
+from tilewright.passes.tile.tile_regions import part_of
 
 _FIRST = 89
 """The first generation with MMAs of 8-bit floats."""

@@ -15,12 +15,12 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.tile import TargetAttr
+from tilewright.ir.codes.shared import UNKNOWN_TARGET
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.memory.targets import target_named
 
 TARGET = "tile.target"
-UNKNOWN_TARGET = "TW6007"
 _OWN_INSTRUCTIONS = ("sm_90", "sm_100", "sm_120")
 _DEFAULT_ARCH = {"cuda": "sm_90a", "hip": "gfx942", "tenstorrent": "wormhole"}
 

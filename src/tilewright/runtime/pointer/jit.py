@@ -44,11 +44,11 @@ from tilewright.runtime.launch_errors import (
 from tilewright.runtime.launchable import Launchable
 from tilewright.runtime.options import is_debugging, target_for
 from tilewright.runtime.parameters import Parameter, parameters_of
-from tilewright.runtime.pointer.compiled import CompiledKernel, compile_kernel
 from tilewright.runtime.specialise import Key, check_device, device_of, key_of, plain
 
 if TYPE_CHECKING:
     from tilewright.runtime.choice import TargetChoice
+    from tilewright.runtime.pointer.compiled import CompiledKernel
     from tilewright.runtime.pointer.fast_launch import FastPath
 
 # Launch options of GPUs: part of the compiled kernel's identity, without meaning on the host.
@@ -269,6 +269,9 @@ class JITFunction(KernelFunction, Launchable, NotebookForm):
             target=choice.machine,
             widens_scans=self.widens_scans,
         )
+        # Where kernels are only defined, nothing of the compiler is loaded.
+        from tilewright.runtime.pointer.compiled import compile_kernel
+
         return compile_kernel(self, keys, settings, options, choice=choice, device=device)
 
     def _sizes(self, grid: Grid, bound: Mapping[str, Any]) -> tuple[int, int, int]:

@@ -18,6 +18,7 @@ from tilewright.frontend.callers import located
 from tilewright.language.T.symbols import Size, evaluate, solve, text
 from tilewright.runtime.arrays import HostArray, NumpyArray, host_array, is_array, numpy_dtype
 from tilewright.runtime.cuda.arrays import DeviceArray, device_array
+from tilewright.runtime.tile.packed_tensors import is_of_bytes, likeness, packed
 from tilewright.runtime.tile.tensors import device_of
 from tilewright.targets.numpy.strided_view import strided_view
 
@@ -92,7 +93,7 @@ def sizes_of(params: Sequence[Param], arguments: Sequence[Any]) -> dict[str, int
     for _ in params:  # an argument may need what a later one determines
         for param, argument in zip(params, arguments, strict=True):
             if param.kind == "tensor" and argument is not None:
-                for size, extent in zip(param.shape, argument.shape, strict=True):
+                for size, extent in zip(param.shape, param.dtype.shape_of(argument), strict=True):
                     solve(size, extent, sizes)
     return sizes
 
@@ -131,9 +132,35 @@ def _value(call: _Call, param: Param, argument: Any) -> Any:
         host = host_array(argument)
     except (TypeError, ValueError, RuntimeError) as error:
         _fail(TypeError(f"{where}: {error}"))
+    if param.dtype.is_packed:
+        return _packed(call, where, param, host)
     array = _fitting(call, where, param, host.array)
     _check_alignment(where, array)
     return HostArray(array, host.finish)
+
+
+def _packed(call: _Call, where: str, param: Param, host: HostArray) -> HostArray:
+    """Bytes with two elements each."""
+    array = host.array
+    if array.dtype == param.dtype.as_numpy() and array.ndim and array.shape[-1] % 2 == 0:
+        _fitting(call, where, param, array)
+        return packed(host)
+    _check_packed(call, where, param, array)
+    return HostArray(array.view(np.uint8), host.finish)
+
+
+def _check_packed(call: _Call, where: str, param: Param, array: NumpyArray) -> None:
+    if not is_of_bytes(array):
+        _fail(
+            TypeError(
+                f"{where} has dtype {array.dtype}, but it is declared with dtype {param.dtype}: "
+                "pass bytes (int8, uint8) with two elements each, the first in the lower half"
+            )
+        )
+    elements = likeness(array)
+    _check_rank(where, param, elements)
+    _check_shape(where, param, elements, call)
+    _check_strides(where, param, elements, call)
 
 
 def _fitting(call: _Call, where: str, param: Param, array: NumpyArray) -> NumpyArray:
@@ -158,10 +185,11 @@ def _on_gpu(call: _Call, where: str, param: Param, argument: Any) -> DeviceArray
         )
     dtype = numpy_dtype(found.element)
     steps = [step * dtype.itemsize for step in found.strides]
-    likeness = strided_view(np.empty(1, dtype), found.shape, steps)
-    _fitting(call, where, param, likeness)
+    like = strided_view(np.empty(1, dtype), found.shape, steps)
+    check = _check_packed if param.dtype.is_packed else _fitting
+    check(call, where, param, like)
     offset = found.address % ACCESS_BYTES
-    if offset and likeness.size:
+    if offset and like.size:
         _fail(
             ValueError(
                 f"{where} is misaligned: its address is {offset} bytes past a multiple of "

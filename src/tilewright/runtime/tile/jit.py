@@ -209,7 +209,7 @@ class TileJIT(NotebookForm):
                 continue
             if not has_attribute(argument, "shape"):
                 check_is_tensor(eager.name, param, argument)
-            shapes[param.name] = tuple(argument.shape)
+            shapes[param.name] = param.dtype.shape_of(argument)
         for name, value in arguments.items():
             if isinstance(value, _Absent) and name not in {param.name for param in survey.params}:
                 message = (

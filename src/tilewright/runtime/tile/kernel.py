@@ -172,6 +172,7 @@ class CompiledTileKernel(NotebookForm):
         from tilewright.targets.numpy.tile import compile_tile_module
 
         module = self.prim_func.module.clone()
+        _pack_narrow_elements(module)
         _raise_roles(module)
         _check_schedules(module)
         _place_aliases(module)
@@ -506,6 +507,15 @@ def _place_aliases(module: ModuleOp) -> None:
         engine = DiagnosticEngine()
         PlanStorageAlias().run(module, engine)
         engine.raise_if_errors()
+
+
+def _pack_narrow_elements(module: ModuleOp) -> None:
+    """Arrays hold two elements of 4 bits in a byte, at every level."""
+    from tilewright.passes.tile.pack_narrow_elements import PackNarrowElements
+
+    engine = DiagnosticEngine()
+    PackNarrowElements().run(module, engine)
+    engine.raise_if_errors()
 
 
 def _expand_thread_copies(module: ModuleOp) -> None:

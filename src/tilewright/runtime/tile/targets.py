@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 from tilewright.dialects.tile import AllocOp, Space
 from tilewright.ir.traversal import walk
 from tilewright.layouts.hardware.amd_chips import CHIPS, DEFAULT_CHIP
+from tilewright.runtime.architectures import check_cuda, check_hip, check_tenstorrent
 from tilewright.runtime.cuda.context import current_device, device_properties
 from tilewright.runtime.cuda.driver import is_available
 from tilewright.targets.cuda.settings import DEFAULT_ARCH
@@ -44,12 +45,11 @@ def checked_target(target: object) -> str:
         return NUMPY
     if kind == CUDA:
         arch = _ARCH.search(text)
-        if arch is None and text.partition(":")[2].strip():
-            raise ValueError(
-                f"unknown target {text!r}: expected cuda or an architecture, for example "
-                "cuda:sm_90a (H100, H200) or cuda:sm_80 (A100)"
-            )
-        return CUDA if arch is None else f"{CUDA}:{complete_arch(arch[0])}"
+        if arch is None and not text.partition(":")[2].strip():
+            return CUDA
+        found = "" if arch is None else arch[0]
+        check_cuda(text, found)
+        return f"{CUDA}:{complete_arch(found)}"
     if kind == TENSTORRENT:
         return _tenstorrent_target(text)
     if kind == HIP:
@@ -66,23 +66,15 @@ def _hip_target(text: str) -> str:
     arch = re.search(r"gfx\w+", text)
     if arch is None and not text.partition(":")[2].strip():
         return HIP
-    if arch is None or arch[0] not in CHIPS:
-        raise ValueError(
-            f"unknown target {text!r}: expected hip or an architecture of {', '.join(CHIPS)}, for "
-            "example hip:gfx942 (MI300)"
-        )
-    return f"{HIP}:{arch[0]}"
+    found = "" if arch is None else arch[0]
+    check_hip(text, found)
+    return f"{HIP}:{found}"
 
 
 def _tenstorrent_target(text: str) -> str:
     """``tenstorrent:wormhole``; the default architecture if none is given."""
-    from tilewright.dialects.tensix.chips import chip_named
-
     arch = text.partition(":")[2].strip() or _DEFAULT_TENSTORRENT
-    try:
-        chip_named(arch)
-    except ValueError as error:
-        raise ValueError(f"unknown target {text!r}: {error}") from None
+    check_tenstorrent(text, arch)
     return f"{TENSTORRENT}:{arch}"
 
 

@@ -19,6 +19,7 @@ from tilewright.runtime.arrays import NumpyArray, host_array, is_array, is_jax, 
 from tilewright.runtime.cuda.arrays import device_array
 from tilewright.runtime.cuda.memory import DeviceMemory
 from tilewright.runtime.dlpack import HostExport
+from tilewright.runtime.tile.packed_tensors import packed_shape
 
 if TYPE_CHECKING:
     from tilewright.language.T.dtypes import dtype as Dtype
@@ -43,6 +44,7 @@ def device_of(tensor: object) -> str:
 
 def new_tensor(shape: Sequence[int], dtype: Dtype, like: Any) -> Any:
     """A tensor for a kernel to fill."""
+    shape = packed_shape(shape, dtype)
     if is_torch(like):
         return _torch().empty(tuple(shape), dtype=dtype.as_torch(), device=like.device)
     if type(like).__module__.partition(".")[0] == "cupy":
@@ -52,7 +54,7 @@ def new_tensor(shape: Sequence[int], dtype: Dtype, like: Any) -> Any:
     if like is None and torch_if_loaded() is not None:
         # Without tensors among the arguments, the program's own framework decides.
         return _torch().empty(tuple(shape), dtype=dtype.as_torch(), device=torch_memory.device)
-    array = np.empty(tuple(shape), dtype.as_numpy())
+    array = np.empty(tuple(shape), np.uint8 if dtype.is_packed else dtype.as_numpy())
     array.reshape(-1).view(np.uint8).fill(_UNWRITTEN)
     return array
 

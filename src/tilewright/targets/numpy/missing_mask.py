@@ -13,7 +13,7 @@ Where no name has the values, the note has the index that a mask checks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -24,8 +24,6 @@ from tilewright.targets.numpy.buffers import MemoryRegion
 from tilewright.targets.numpy.element_addresses import element_at
 from tilewright.targets.numpy.lanes import Lanes
 from tilewright.targets.numpy.named_indices import ProgramValues
-
-_Named = Sequence[tuple[str, Array]]
 
 
 @dataclass(frozen=True)
@@ -44,13 +42,12 @@ def missing_mask(site: Site, region: MemoryRegion, own: Lanes, program: ProgramV
     if not site.shape or len(own) != prod(site.shape):
         return f"a mask that is false from element {size} of {name} on"
     offsets = ((own.addresses - region.base) // region.array.itemsize).reshape(site.shape)
-    named = [*_known(site, program)]
     if region.array.flags.c_contiguous:
-        whole = _called(offsets, named)
+        whole = _called(offsets, site, program)
         if whole is not None:
             return f"`mask={whole} < {size}`"
     overruns = _overruns(offsets, region)
-    compared = _compared(overruns, named, region)
+    compared = _compared(overruns, site, program, region)
     if compared is not None:
         return compared
     if region.array.ndim == 1:
@@ -68,12 +65,14 @@ def past_extents(
     if not site.shape or len(own) != prod(site.shape):
         return None
     offsets = ((own.addresses - region.base) // region.array.itemsize).reshape(site.shape)
-    return _compared(_overruns(offsets, region), [*_known(site, program)], region)
+    return _compared(_overruns(offsets, region), site, program, region)
 
 
-def _compared(overruns: Sequence[_Overrun], named: _Named, region: MemoryRegion) -> str | None:
+def _compared(
+    overruns: Sequence[_Overrun], site: Site, program: ProgramValues, region: MemoryRegion
+) -> str | None:
     """The mask that compares named values with extents, None if one has no name."""
-    names = [_called(each.indices, named) for each in overruns]
+    names = [_called(each.indices, site, program) for each in overruns]
     conditions = [
         f"{text} < {each.extent}"
         for text, each in zip(names, overruns, strict=True)
@@ -84,19 +83,9 @@ def _compared(overruns: Sequence[_Overrun], named: _Named, region: MemoryRegion)
     return f"`mask={_conjunction(conditions)}`{_extents(overruns, region)}"
 
 
-def _known(site: Site, program: ProgramValues) -> Iterator[tuple[str, Array]]:
-    for index in site.indices:
-        values = index.values(len(site.shape), program)
-        if values is not None:
-            yield index.text, values
-
-
-def _called(indices: Array, named: _Named) -> str | None:
+def _called(indices: Array, site: Site, program: ProgramValues) -> str | None:
     """The name of a value that has these indices."""
-    for text, values in named:
-        if np.array_equal(np.broadcast_to(values, indices.shape), indices):
-            return text
-    return None
+    return next((each.text for each in site.indices if each.equals(indices, program)), None)
 
 
 def _overruns(offsets: Array, region: MemoryRegion) -> list[_Overrun]:

@@ -6,17 +6,18 @@
 A note about an access out of bounds can suggest `mask=offs_m[:, None] < 64` if the values of
 `offs_m` are the indices along an axis of x. Which named values an address is computed from shows in
 the IR (`named_indices`, when code is generated); whether one of them is the index that a mask has
-to compare is decided by its values in the program that failed (`NamedIndex.values`), not by its
+to compare is decided by its values in the program that failed (`NamedIndex.equals`), not by its
 appearance: the same expression is a column in one kernel and an offset into the whole array in
 another one.
 
-Values that only the execution has (elements loaded from memory, loop-carried values) are unknown,
-and what depends on them is not named.
+In a loop, the values of some iteration have to be the indices: the index of a `range` changes them
+by the same amount each time. Values that only the execution has (elements loaded from memory,
+loop-carried values) are unknown, and what depends on them is not named.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -26,6 +27,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from tilewright.analysis.integers.index_values import ARITHMETIC
+from tilewright.dialects.scf import ForOp
 from tilewright.dialects.tt.functions import FuncOp
 from tilewright.dialects.tt.program import GetNumProgramsOp, GetProgramIdOp, MakeRangeOp
 from tilewright.dialects.tt.shape import BroadcastOp, ExpandDimsOp, SplatOp
@@ -61,15 +63,40 @@ class NamedIndex:
     axes: tuple[int, ...]
     """Which axis of the access each axis of the value is."""
 
-    def values(self, rank: int, program: ProgramValues) -> _Integers | None:
-        """The values in one program, an array of `rank` axes; None where they are unknown."""
-        found = _Evaluator(program).value(self.value)
+    def equals(self, indices: _Integers, program: ProgramValues) -> bool:
+        """Whether these are its values in one program, in some iteration of the loop around it;
+        false where they are unknown."""
+        first = self._values(indices.ndim, program, 0)
+        if first is None:
+            return False
+        values, loops = first
+        missing = indices - values
+        if not missing.any():
+            return True
+        if len(loops) != 1 or (missing != missing.flat[0]).any():
+            return False
+        (trip_count,) = loops.values()
+        second = self._values(indices.ndim, program, 1)
+        assert second is not None, "the same ops are known"
+        change = second[0] - values
+        if not change.any() or (change != change.flat[0]).any():
+            return False
+        iteration, rest = divmod(int(missing.flat[0]), int(change.flat[0]))
+        return not rest and 0 <= iteration < trip_count
+
+    def _values(
+        self, rank: int, program: ProgramValues, iteration: int
+    ) -> tuple[_Integers, Mapping[SSAValue, int]] | None:
+        """The values in an iteration, an array of `rank` axes, and the trip counts of the loops
+        that they depend on; None where they are unknown."""
+        evaluator = _Evaluator(program, iteration)
+        found = evaluator.value(self.value)
         if found is None:
             return None
         shape = [1] * rank
         for axis, extent in zip(self.axes, shape_of(self.value.type), strict=True):
             shape[axis] = extent
-        return found.reshape(shape)
+        return found.reshape(shape), evaluator.loops
 
 
 def named_indices(pointer: SSAValue) -> tuple[NamedIndex, ...]:
@@ -131,8 +158,12 @@ def _parts(pointer: SSAValue, axes: tuple[int, ...]) -> Iterator[tuple[SSAValue,
 class _Evaluator:
     """Integer values of one program; None for what only the execution has."""
 
-    def __init__(self, program: ProgramValues) -> None:
+    def __init__(self, program: ProgramValues, iteration: int) -> None:
         self._program = program
+        self._iteration = iteration
+        """Of all loops."""
+        self.loops: dict[SSAValue, int] = {}
+        """The trip counts of those that were needed, by their indices."""
         self._known: dict[SSAValue, _Integers | None] = {}
         self._budget = _MAX_OPS
 
@@ -165,12 +196,23 @@ class _Evaluator:
         return None if len(known) < len(operands) else _applied(op, known)
 
     def _argument(self, value: BlockArgument) -> _Integers | None:
-        """An argument of the kernel; those of loops are unknown."""
+        """An argument of the kernel, or the index of a loop; other arguments are unknown."""
         function = value.owner.parent_op()
+        if isinstance(function, ForOp) and value is function.induction_variable:
+            return self._index(function)
         if not isinstance(function, FuncOp) or value.owner is not function.body.first_block:
             return None
         given = self._program.arguments[value.index]
         return np.asarray(given) if isinstance(given, int) else _scalar(given)
+
+    def _index(self, loop: ForOp) -> _Integers | None:
+        bounds = (loop.lower_bound, loop.upper_bound, loop.step)
+        known = [each for each in map(self.value, bounds) if each is not None]
+        if len(known) < len(bounds):
+            return None
+        low, high, step = (int(each) for each in known)
+        self.loops[loop.induction_variable] = len(range(low, high, step)) if step > 0 else 0
+        return np.asarray(low + self._iteration * step)
 
 
 def _scalar(given: object) -> _Integers | None:

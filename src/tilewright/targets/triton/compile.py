@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.dialects.tt import FuncOp
+from tilewright.ir.codes.shared import UNKNOWN_TARGET
 from tilewright.ir.diagnostics import Diagnostic, DiagnosticEngine
 from tilewright.ir.text import print_module
 from tilewright.targets import store
@@ -202,7 +203,7 @@ class Job:
         text = (
             f"Triton {release} has no target {arch}: use another one, for example triton:{example}"
         )
-        self.engine.error(self.kernel, text, REFUSED)
+        self.engine.error(self.kernel, text, UNKNOWN_TARGET)
 
 
 def _note_unknown_release(engine: DiagnosticEngine) -> None:

@@ -5,23 +5,9 @@
 
 // What a GPU has is left alone, and so is what is no buffer.
 
-func.func @fine(%A: memref<64xi8, #global>, %B: memref<64xf8E4M3FN, #global>, %c: i4) {
+func.func @fine(%A: memref<64xi8, #global>, %B: memref<64xf8E4M3FN, #global>, %c: f8E4M3FNUZ) {
   tile.kernel (%x) in (1) threads(32) {
     %s = tile.alloc "s" : memref<64xi1, #shared>
-  }
-  func.return
-}
-
-// -----
-
-#global = #tile.space<global>
-#shared = #tile.space<shared>
-
-// expected-error @+2 {{unsupported element type int4 of A, s: 4-bit integers are not supported in GPU memory}}
-// expected-note @+1 {{help: pack two int4 values into one int8 element}}
-func.func @halves_of_bytes(%A: memref<64xi4, #global> {tile.name = "A", tile.dtype = "int4"}) {
-  tile.kernel (%x) in (1) threads(32) {
-    %s = tile.alloc "s" : memref<64xi4, #shared>
   }
   func.return
 }

@@ -91,7 +91,7 @@ func.func @stale(%A: memref<?x64xf16, #global>, %n: index) {
         %p = arith.remui %k, %c2 : index
         %q = arith.xori %p, %c1 : index
         // expected-error @below {{loader may miss a phase at this wait: the next phase of empty[0] may complete before the wait}}
-        // expected-note @below {{help: let the roles that arrive on empty[0] wait, before the next phase, on another barrier that loader arrives on after this wait}}
+        // expected-note @below {{help: let the roles that arrive on empty[0] wait, before the next phase, on another barrier that loader arrives on after this wait; where they do, the parity of that wait has to alternate: with the parity of a completed phase it passes at once}}
         nv.mbarrier.wait %empty[%c0], %q : memref<1x!nv.mbarrier, #barrier>, index
         nv.mbarrier.arrive_expect_tx %full[%c0], 8192 : memref<1x!nv.mbarrier, #barrier>
         %r = tile.region %A[%k, 0] [64, 64] : memref<?x64xf16, #global> to !tile.region<64x64xf16, #global>

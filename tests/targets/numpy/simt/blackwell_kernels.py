@@ -115,6 +115,33 @@ def released_early(tiles, block_N=256, part_N=64, out="bfloat16"):
     return main
 
 
+def few_rows(columns, threads, accum="float16"):
+    """64 rows of a result, whose fragment is laid out in pairs of columns."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((64, 64), "float16"),
+        B: T.Tensor((64, columns), "float16"),
+        C: T.Tensor((64, columns), accum),
+    ):
+        with T.Kernel(1, threads=threads):
+            A_shared = T.alloc_shared((64, 64), "float16")
+            B_shared = T.alloc_shared((64, columns), "float16")
+            C_tmem = T.alloc_tmem((64, columns), accum)
+            C_local = T.alloc_fragment((64, columns), accum)
+            done = T.alloc_barrier(1)
+            T.copy(A, A_shared)
+            T.copy(B, B_shared)
+            T.tcgen05_gemm(A_shared, B_shared, C_tmem, mbar=done, clear_accum=True)
+            T.mbarrier_wait_parity(done, 0)
+            T.copy(C_tmem, C_local)
+            for i, j in T.Parallel(64, columns):
+                C_local[i, j] = C_local[i, j] + T.cast(i % 8 * 2 + j % 16, accum)
+            T.copy(C_local, C)
+
+    return main
+
+
 def stored_in_branches(rows, block_N=256, out="float32"):
     """Whole tiles are stored through shared memory, the last rows element by element."""
 
@@ -181,23 +208,28 @@ def chained_gemms(M, N, K, columns):
     return main
 
 
-def scaled_gemm(M, N, K, block_N=128, block_K=128, granularity=128, num_stages=2):
-    """Operands of 8 bits with a scale for each 128 along K, four of them in a word."""
+def scaled_gemm(M, N, K, block_N=128, block_K=128, granularity=128, num_stages=2, fours=""):
+    """Operands of 8 bits with a scale for each 128 along K, four of them in a word.
+
+    Those named in `fours` have 4 bits in their tensor, and 8 in shared memory.
+    """
     block_M, k_iters = 128, K // block_K
+    a_type, b_type = ("float4_e2m1fn" if side in fours else "float8_e4m3fn" for side in "AB")
+    a_held, b_held = ("float4_e2m1_unpacked" if side in fours else "float8_e4m3fn" for side in "AB")
     period = granularity * 4 // block_K
     groups = -(-K // (4 * granularity))
 
     @T.prim_func
     def main(
-        A: T.Tensor((M, K), "float8_e4m3fn"),
-        B: T.Tensor((N, K), "float8_e4m3fn"),
+        A: T.Tensor((M, K), a_type),
+        B: T.Tensor((N, K), b_type),
         SFA: T.Tensor((groups * M,), "uint32"),
         SFB: T.Tensor((groups * N,), "uint32"),
         C: T.Tensor((M, N), "float32"),
     ):
         with T.Kernel(M // block_M, N // block_N, threads=128) as (bx, by):
-            A_shared = T.alloc_shared((num_stages, block_M, block_K), "float8_e4m3fn")
-            B_shared = T.alloc_shared((num_stages, block_N, block_K), "float8_e4m3fn")
+            A_shared = T.alloc_shared((num_stages, block_M, block_K), a_held)
+            B_shared = T.alloc_shared((num_stages, block_N, block_K), b_held)
             SFA_shared = T.alloc_shared((num_stages, block_M), "uint32")
             SFB_shared = T.alloc_shared((num_stages, block_N), "uint32")
             C_tmem = T.alloc_tmem([block_M, block_N], "float32")

@@ -31,10 +31,10 @@ from tilewright.dialects.tile.combiners import CombinerOp, ReduceByOp, ReturnOp,
 from tilewright.dialects.tile.maps import LayoutMap
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import element_type_of, shape_of
-from tilewright.passes.gpu.tile_regions import TileRegion, part_of
 from tilewright.passes.tile.clone_ops import copy_op
 from tilewright.passes.tile.index_builder import IndexBuilder
 from tilewright.passes.tile.layout_expressions import combined
+from tilewright.passes.tile.tile_regions import TileRegion, part_of
 
 GROUP = 8
 """Adjacent elements that a thread combines at a time."""

@@ -30,8 +30,8 @@ from tilewright.passes.gpu.lower.lines import (
 )
 from tilewright.passes.gpu.lower.loops import opened
 from tilewright.passes.gpu.lower.reductions import combine, is_without_sign, prepared
-from tilewright.passes.gpu.tile_regions import copy_elements
 from tilewright.passes.tile.index_builder import IndexBuilder
+from tilewright.passes.tile.tile_regions import copy_elements
 
 
 def reduce_through_memory(op: ReduceOp) -> None:

@@ -35,9 +35,9 @@ from tilewright.passes.gpu.lower.lines import (
     for_each_line,
 )
 from tilewright.passes.gpu.lower.loops import opened
-from tilewright.passes.gpu.tile_regions import TileRegion, copy_elements, part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
 from tilewright.passes.tile.layout_expressions import combined
+from tilewright.passes.tile.tile_regions import TileRegion, copy_elements, part_of
 
 
 def lower_scan(op: ScanOp) -> None:

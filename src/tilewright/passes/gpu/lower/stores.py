@@ -14,8 +14,8 @@ from tilewright.passes.gpu.lower.buffer_storage import BufferStorage
 from tilewright.passes.gpu.lower.copies import leader, moved, tensor_map
 from tilewright.passes.gpu.lower.loops import opened
 from tilewright.passes.gpu.lower.tma_boxes import TmaBoxes
-from tilewright.passes.gpu.tile_regions import part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
+from tilewright.passes.tile.tile_regions import part_of
 
 
 def lower_tma_store(op: CopyOp | AtomicOp, storage: BufferStorage) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import Float32Type, IntegerType, i1, i16, i32
+from xdsl.dialects.builtin import Float4E2M1FNType, Float32Type, IntegerType, i1, i16, i32
 from xdsl.ir import Attribute, SSAValue
 
 from tilewright.dialects.arith import (
@@ -38,9 +38,9 @@ from tilewright.passes.gpu.lower.copies import leader
 from tilewright.passes.gpu.lower.loops import opened
 from tilewright.passes.gpu.lower.shared_operands import SharedOperand, shared_operand
 from tilewright.passes.gpu.lower.tensor_memory import TensorMemory, TmemPart, tmem_part
-from tilewright.passes.gpu.tile_regions import part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
 from tilewright.passes.tile.layout_expressions import combined
+from tilewright.passes.tile.tile_regions import part_of
 
 _STEP_BITS = 256
 """K of one instruction."""
@@ -147,7 +147,10 @@ def _kind(op: Tcgen05GemmOp) -> str:
 
 
 def _types(op: Tcgen05GemmOp) -> tuple[Attribute, Attribute, Attribute]:
-    return element_type_of(op.a.type), element_type_of(op.b.type), element_type_of(op.c.type)
+    a, b, c = (element_type_of(each.type) for each in (op.a, op.b, op.c))
+    if op.is_scaled:  # bytes hold elements of 4 bits
+        a, b = (Float4E2M1FNType() if isinstance(e, IntegerType) else e for e in (a, b))
+    return a, b, c
 
 
 def _scales(

@@ -51,9 +51,9 @@ from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage
 from tilewright.passes.gpu.lower.loops import opened
-from tilewright.passes.gpu.tile_regions import matrix_axes, part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
 from tilewright.passes.tile.layout_expressions import combined
+from tilewright.passes.tile.tile_regions import matrix_axes, part_of
 
 _LANE_BITS = (5, 3, 21)
 """A warp's index is the thread's without 5 bits; its last two, a quarter of lanes, begin at 21."""

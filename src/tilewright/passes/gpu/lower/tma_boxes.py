@@ -14,9 +14,9 @@ from math import prod
 from tilewright.analysis.copies.copy_instructions import MAX_BOX, plain_box_columns
 from tilewright.analysis.layout_inference.table import NotALayout
 from tilewright.dialects.tile.mixed import Mixed
-from tilewright.passes.gpu.tile_regions import TileRegion
 from tilewright.passes.tile.index_builder import IndexBuilder
 from tilewright.passes.tile.layout_expressions import combined
+from tilewright.passes.tile.tile_regions import TileRegion
 
 
 @dataclass(frozen=True)

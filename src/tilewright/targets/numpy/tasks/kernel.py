@@ -257,8 +257,10 @@ class _Runs:
             )
         threads = kernel.tables.num_warps * WARP
         recorder.begin(cluster.ctas, seed)
+        receivers = [recorder.receiver]
         if order is not None:
-            cluster.receive(Relay(recorder, order.begin(cluster.ctas, seed)))
+            receivers.append(order.begin(cluster.ctas, seed))
+        cluster.receive(Relay(*receivers))
         for cta in cluster.ctas:
             name = "default" if len(programs) == 1 else f"CTA {cta.rank} default"
             steps: Any = kernel.function(cta, *values)

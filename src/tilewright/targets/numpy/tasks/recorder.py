@@ -37,6 +37,11 @@ class Recorder(SyncEvents[View, Barrier, AsyncOperation]):
     retained: Exception | None = None
     """An uninitialised read, retained by a recorder that may find the cause."""
 
+    @property
+    def receiver(self) -> SyncEvents[View, Barrier, AsyncOperation]:
+        """What gets the events of synchronisation and accesses: the recorder itself."""
+        return self
+
     def keep(self, problem: Exception) -> bool:
         """An uninitialised read happens; whether the run continues."""
         return False

@@ -34,9 +34,9 @@ from tilewright.dialects.tile import CopyOp, names
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage, SharedMap
-from tilewright.passes.gpu.tile_regions import part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
 from tilewright.passes.tile.layout_expressions import combined, split
+from tilewright.passes.tile.tile_regions import part_of
 
 _COPY_BITS = 128
 

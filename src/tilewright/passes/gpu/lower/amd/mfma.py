@@ -45,9 +45,9 @@ from tilewright.layouts.hardware.matrix_core import MatrixCore
 from tilewright.passes.gpu.lower.buffer_storage import BufferStorage, SharedPart
 from tilewright.passes.gpu.lower.loops import counted, opened
 from tilewright.passes.gpu.lower.mma import pattern_step
-from tilewright.passes.gpu.tile_regions import part_of
 from tilewright.passes.tile.index_builder import IndexBuilder
 from tilewright.passes.tile.layout_expressions import combined
+from tilewright.passes.tile.tile_regions import part_of
 
 
 def lower_matrix_core(op: GemmOp, plan: GemmPlan, storage: BufferStorage) -> None:

@@ -183,6 +183,7 @@ def uninitialised(buffer: TileBuffer, index: Sequence[int], bad: int, total: int
         owner = _owner(buffer, index)
         if owner is not None and owner is not buffer:
             message = f"read of {index_text(name, index)}, which {owner.name} has overwritten"
+            notes[0] = f"{bad} of {count_text(total, 'element')} read do not have values of {name}"
             notes.append(owner.describe())
             fix = (
                 f"{name} and {owner.name} share these bytes: read {name} before {owner.name} is "

@@ -1,0 +1,716 @@
+"""`pack-narrow-elements`: elements of 4 bits are halves of bytes in tensors, and bytes elsewhere.
+
+    %A: memref<64x64xf4E2M1FN, #global>        %A: memref<64x32xi8, #global>
+    %S: memref<32x64xf4E2M1FN, #shared>   ->   %S: memref<32x64xi8, #shared>
+
+Two elements of a tensor that follow each other along its last dimension share a byte, the first one
+in its lower half; strides count elements. In shared memory and registers an element has a byte of
+its own: threads write elements there independently of each other, and GEMMs of bytes
+take them as they are.
+
+A copy from a tensor moves bytes, and a loop divides them; a copy to a tensor does it the other way
+round. An element that is read is taken from its byte. Iterations that store the two halves of a
+byte become one (`element_pairs`); where two threads would each store a half, and where the first
+column of a copy is not known to be even, the kernel is refused (TW6017). A single half is stored by
+reading, changing and writing the byte. All levels run what this makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    AnyFloat,
+    ArrayAttr,
+    DictionaryAttr,
+    Float4E2M1FNType,
+    FloatAttr,
+    FunctionType,
+    IntegerAttr,
+    MemRefType,
+    ModuleOp,
+    NoneAttr,
+    StridedLayoutAttr,
+    StringAttr,
+    UnitAttr,
+    i8,
+)
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
+
+from tilewright.dialects import arith
+from tilewright.dialects.func import FuncOp, argument_attributes
+from tilewright.dialects.memref import DimOp, LoadOp, StoreOp
+from tilewright.dialects.tile import (
+    AllocOp,
+    AsyncCopyOp,
+    CopyOp,
+    FillOp,
+    GemmOp,
+    KernelOp,
+    ParallelOp,
+    RegionOp,
+    Space,
+    SpaceAttr,
+    names,
+    space_of,
+)
+from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.tile.mixed import Mixed
+from tilewright.dialects.tile.signedness import is_unsigned
+from tilewright.dialects.tile.tensor_memory import Tcgen05GemmOp
+from tilewright.dialects.type_utils import element_type_of, shape_of
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.interfaces import constant_value
+from tilewright.ir.passes import Pass
+from tilewright.ir.rewrite import Rewriter
+from tilewright.ir.text.floats import float_bits
+from tilewright.ir.traversal import walk
+from tilewright.passes.tile import narrow_values as narrow
+from tilewright.passes.tile.element_pairs import halved, parity, split_loops
+from tilewright.passes.tile.index_builder import IndexBuilder
+from tilewright.passes.tile.layout_expressions import combined
+from tilewright.passes.tile.naming import buffer_name
+from tilewright.passes.tile.narrow_values import Kind, is_narrow
+from tilewright.passes.tile.tile_regions import TileRegion, part_of
+
+UNSUPPORTED = "TW6017"
+_EXPANDED = "float4_e2m1_unpacked"
+_MOVED = frozenset(
+    (
+        *("arith.addi", "arith.subi", "arith.muli", "arith.andi", "arith.ori", "arith.xori"),
+        *("arith.shli", "arith.select"),
+        *("scf.if", "scf.for", "scf.while", "scf.yield", "scf.condition", "tile.yield"),
+        "tile.parallel",
+    )
+)
+"""What does the same to the lower half of a byte as to 4 bits, or passes values on."""
+_FLOATS = frozenset(
+    f"arith.{name}"
+    for name in (
+        *("addf", "subf", "mulf", "divf", "negf"),
+        *("maximumf", "minimumf", "maxnumf", "minnumf"),
+    )
+)
+"""Computed as float32."""
+
+
+@dataclass(frozen=True)
+class PackNarrowElements(Pass):
+    """Store elements of 4 bits in bytes."""
+
+    name = "pack-narrow-elements"
+
+    def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        for function in list(module.ops):
+            if isinstance(function, FuncOp) and function.body.blocks:
+                _check_expanded(function, engine)
+                if has_narrow(function):
+                    _Function(function, engine).pack()
+
+
+def has_narrow(root: Operation) -> bool:
+    """Whether there are elements of 4 bits."""
+    return any(
+        is_narrow(element_type_of(value.type))
+        for op in walk(root)
+        for value in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.args))
+    )
+
+
+def _check_expanded(function: FuncOp, engine: DiagnosticEngine) -> None:
+    """Report elements that TMA expands, and that something else than a tensor core reads."""
+    for op in walk(function):
+        if isinstance(op, Tcgen05GemmOp) and op.is_scaled:
+            for value in (op.a, op.b):
+                owner = base_of(value).owner
+                if element_type_of(value.type) == i8 and not _is_expanded(owner):
+                    engine.error(
+                        op,
+                        "a block-scaled GEMM multiplies no integers: elements of 4 bits are those "
+                        f"of {_EXPANDED}",
+                        UNSUPPORTED,
+                    )
+        elif isinstance(op, AllocOp) and _is_expanded(op):
+            users = [use.operation for use in op.result.uses]
+            parts = [each for each in users if isinstance(each, RegionOp)]
+            users += [use.operation for each in parts for use in each.result.uses]
+            for user in users:
+                if not isinstance(user, RegionOp | AsyncCopyOp | Tcgen05GemmOp):
+                    engine.error(
+                        user,
+                        f"elements of {_EXPANDED} are written by T.tma_copy and read by "
+                        "block-scaled GEMMs only: 16 of them are the first 8 of 16 bytes",
+                        UNSUPPORTED,
+                    )
+                    return
+
+
+def _is_expanded(owner: object) -> bool:
+    """Whether a buffer has elements of 4 bits that TMA expands."""
+    return isinstance(owner, AllocOp) and owner.dtype is not None and owner.dtype.data == _EXPANDED
+
+
+@dataclass
+class _Function:
+    function: FuncOp
+    engine: DiagnosticEngine
+    kinds: dict[SSAValue, Kind] = field(default_factory=dict[SSAValue, Kind])
+    """Of buffers with elements of 4 bits."""
+    values: dict[SSAValue, Kind] = field(default_factory=dict[SSAValue, Kind])
+    """Of scalars; integers of an operation have no sign, and are SIGNED here."""
+    pairs: dict[StoreOp, StoreOp] = field(default_factory=dict[StoreOp, StoreOp])
+
+    def pack(self) -> None:
+        self.pairs = split_loops(self.function, self._is_half)
+        self._retype_all()
+        regions: list[RegionOp] = []
+        for op in list(walk(self.function)):
+            if op.parent_op() is not None and op is not self.function and self._concerns(op):
+                self._lower(op)
+                regions += [op] if isinstance(op, RegionOp) and op.parent_op() is not None else []
+        for op in regions:
+            if not op.result.first_use:
+                Rewriter().erase(op)
+
+    def _is_half(self, op: StoreOp) -> bool:
+        is_global = space_of(op.memref.type) is Space.GLOBAL
+        return is_global and is_narrow(element_type_of(op.memref.type))
+
+    # -- types -------------------------------------------------------------------------------
+
+    def _retype_all(self) -> None:
+        found = [
+            value
+            for op in walk(self.function)
+            for value in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.args))
+            if is_narrow(element_type_of(value.type)) and not isinstance(value.owner, RegionOp)
+        ]
+        for value in found:
+            element, type = element_type_of(value.type), value.type
+            if not isinstance(type, MemRefType):
+                kind = Kind.FLOAT if isinstance(element, Float4E2M1FNType) else Kind.SIGNED
+                if isinstance(value.owner, LoadOp) and kind is Kind.SIGNED:
+                    kind = self.kinds.get(value.owner.memref, kind)
+                self.values[Rewriter().retype(value, i8)] = kind
+                continue
+            kind = _kind_of(value, element)
+            self._set_dtype(value, kind)
+            packed = self._packed_type(value, type)
+            name = value.name_hint
+            retyped = Rewriter().retype(value, packed)
+            retyped.name_hint = name
+            self.kinds[retyped] = kind
+        body = self.function.body.block
+        outputs = self.function.function_type.outputs.data
+        inputs = [each.type for each in body.args]
+        self.function.function_type = FunctionType.from_lists(inputs, outputs)
+
+    def _packed_type(self, value: SSAValue, type: MemRefType[Attribute]) -> MemRefType[Attribute]:
+        shape, layout = list(shape_of(type)), type.layout
+        if space_of(type) is Space.GLOBAL:
+            if shape[-1] != DYNAMIC_INDEX:
+                if shape[-1] % 2:
+                    self._refuse(value, f"its rows have {shape[-1]} elements, an odd count")
+                shape[-1] //= 2
+            if isinstance(layout, StridedLayoutAttr):
+                layout = self._packed_strides(value, layout)
+        return MemRefType(i8, shape, layout, type.memory_space)
+
+    def _packed_strides(self, value: SSAValue, layout: StridedLayoutAttr) -> StridedLayoutAttr:
+        *outer, last = [
+            None if isinstance(each, NoneAttr) else each.data for each in layout.strides.data
+        ]
+        if last != 1 or any(each is not None and each % 2 for each in outer):
+            self._refuse(value, "its strides are not those of whole bytes")
+        strides = [*(None if each is None else each // 2 for each in outer), 1]
+        return StridedLayoutAttr(strides, layout.offset)
+
+    def _set_dtype(self, value: SSAValue, kind: Kind) -> None:
+        """Declare the bytes as integers with the sign of the elements."""
+        if isinstance(value.owner, AllocOp):
+            value.owner.dtype = StringAttr(kind.dtype)
+        if not isinstance(value, BlockArgument) or self.function.arg_attrs is None:
+            return
+        dictionaries = list(cast("ArrayAttr[DictionaryAttr]", self.function.arg_attrs).data)
+        old = dictionaries[value.index]
+        new = {k: v for k, v in old.data.items() if k != names.SHAPE}
+        dictionaries[value.index] = DictionaryAttr({**new, names.DTYPE: StringAttr("uint8")})
+        self.function.arg_attrs = ArrayAttr(dictionaries)
+
+    # -- ops ---------------------------------------------------------------------------------
+
+    def _concerns(self, op: Operation) -> bool:
+        return any(
+            value in self.values or value in self.kinds or self._kind(value) is not None
+            for value in (*op.operands, *op.results)
+        )
+
+    def _kind(self, buffer: SSAValue) -> Kind | None:
+        """Of the elements of a buffer or a region."""
+        if not isinstance(buffer.type, MemRefType) and not isinstance(buffer.owner, RegionOp):
+            return None
+        return self.kinds.get(base_of(buffer))
+
+    def _is_packed(self, buffer: SSAValue) -> bool:
+        return self._kind(buffer) is not None and space_of(buffer.type) is Space.GLOBAL
+
+    def _lower(self, op: Operation) -> None:
+        code = IndexBuilder(op)
+        if isinstance(op, RegionOp):
+            if not self._is_packed(op.base):
+                self._replace(op, RegionOp(op.base, op.offsets, op.extents))
+        elif isinstance(op, AllocOp) or op.name in _MOVED:
+            return
+        elif isinstance(op, LoadOp):
+            self._load(op, code)
+        elif isinstance(op, StoreOp):
+            self._store(op, code)
+        elif isinstance(op, CopyOp):
+            self._copy(op, code)
+        elif isinstance(op, AsyncCopyOp):
+            self._expand(op, code)
+        elif isinstance(op, FillOp):
+            self._fill(op, code)
+        elif isinstance(op, DimOp):
+            self._dim(op)
+        elif isinstance(op, arith.ConstantOp):
+            self._constant(op)
+        elif op.name.startswith("arith."):
+            self._compute(op, code)
+        elif not (isinstance(op, GemmOp) and self._takes_bytes(op)):
+            self._refuse(op, f"{op.name} has no form for them")
+
+    def _takes_bytes(self, op: GemmOp) -> bool:
+        kinds = [self._kind(each) for each in (op.a, op.b)]
+        return Kind.FLOAT not in kinds and None not in kinds
+
+    def _replace(self, op: Operation, new: Operation) -> None:
+        kind = self.values.get(op.results[0]) if op.results else None
+        Rewriter().replace_op(op, new)
+        if kind is not None:
+            self.values[new.results[0]] = kind
+
+    def _give(self, op: Operation, value: SSAValue, kind: Kind | None = None) -> None:
+        """Let a value replace the result of an op."""
+        rewriter = Rewriter()
+        rewriter.replace_all_uses(op.results[0], value)
+        rewriter.erase(op)
+        if kind is not None:
+            self.values[value] = kind
+
+    def _load(self, op: LoadOp, code: IndexBuilder) -> None:
+        if not self._is_packed(op.memref):
+            return
+        position = halved(code, op.indices[-1])
+        byte = code.add(LoadOp(op.memref, self._indices(op, position.byte, code))).results[0]
+        self._give(
+            op, self._half(code, byte, op.indices[-1], position.parity), self.kinds[op.memref]
+        )
+
+    def _half(
+        self, code: IndexBuilder, byte: SSAValue, index: Mixed, known: int | None
+    ) -> SSAValue:
+        """The element of a byte that an index names, in its lower half."""
+        if known == 0:
+            return byte
+        upper = code.add(arith.ShruiOp(byte, narrow.constant(code, narrow.BITS, i8))).results[0]
+        if known == 1:
+            return upper
+        return code.add(arith.SelectOp(self._is_even(code, index), byte, upper)).results[0]
+
+    def _is_even(self, code: IndexBuilder, index: Mixed) -> SSAValue:
+        rest = code.index(combined(code, "mod", index, 2))
+        return code.add(arith.CmpiOp("eq", rest, code.index(0))).results[0]
+
+    def _indices(self, op: LoadOp | StoreOp, byte: Mixed, code: IndexBuilder) -> list[SSAValue]:
+        return [*op.indices[:-1], code.index(byte)]
+
+    def _store(self, op: StoreOp, code: IndexBuilder) -> None:
+        buffer = op.memref
+        if not self._is_packed(buffer):
+            kind = self.kinds.get(base_of(buffer))
+            if kind is not None:
+                op.operands[0] = narrow.normalised(code, op.value, kind)
+            return
+        if op in self.pairs.values():
+            return  # stored with the upper half
+        if (lower := self.pairs.get(op)) is not None:
+            position = halved(code, lower.indices[-1])
+            byte = self._joined(code, lower.value, op.value)
+            code.add(StoreOp(byte, buffer, self._indices(op, position.byte, code)))
+            Rewriter().erase(lower)
+            Rewriter().erase(op)
+            return
+        self._store_half(op, code)
+
+    def _joined(self, code: IndexBuilder, lower: SSAValue, upper: SSAValue) -> SSAValue:
+        first, second = narrow.low(code, lower), narrow.shifted(code, upper)
+        return code.add(arith.OriOp(first, second)).results[0]
+
+    def _store_half(self, op: StoreOp, code: IndexBuilder) -> None:
+        """Change a half of a byte."""
+        if _shares_bytes(op):
+            self._refuse(
+                op,
+                "its iterations store single elements, and two of them share a byte",
+                "let the last index be a variable of the loop, or that plus an even integer",
+            )
+            return
+        position = halved(code, op.indices[-1])
+        indices = self._indices(op, position.byte, code)
+        byte = code.add(LoadOp(op.memref, indices)).results[0]
+        rest = code.add(arith.AndiOp(byte, narrow.constant(code, 0xF0 - 256, i8))).results[0]
+        as_lower = code.add(arith.OriOp(rest, narrow.low(code, op.value))).results[0]
+        as_upper = self._joined(code, byte, op.value)
+        if position.parity is None:
+            even = self._is_even(code, op.indices[-1])
+            byte = code.add(arith.SelectOp(even, as_lower, as_upper)).results[0]
+        else:
+            byte = as_upper if position.parity else as_lower
+        code.add(StoreOp(byte, op.memref, indices))
+        Rewriter().erase(op)
+
+    def _fill(self, op: FillOp, code: IndexBuilder) -> None:
+        kind = self._kind(op.dst)
+        if kind is None:
+            return
+        if self._is_packed(op.dst):
+            region = self._bytes_of(op, op.dst, code)
+            if region is not None:
+                byte = self._joined(code, op.value, op.value)
+                code.add(FillOp(region, byte))
+                Rewriter().erase(op)
+            return
+        op.operands[1] = narrow.normalised(code, op.value, kind)
+
+    def _dim(self, op: DimOp) -> None:
+        if not self._is_packed(op.source):
+            return
+        index = constant_value(op.index)
+        last = len(shape_of(op.source.type)) - 1
+        if not isinstance(index, IntegerAttr) or index.value.data != last:
+            return
+        uses = list(op.result.uses)
+        two = arith.ConstantOp.of(2, op.result.type)
+        double = arith.MuliOp(op.result, two.results[0])
+        Rewriter().insert_after(op, [two, double])
+        for use in uses:
+            use.operation.operands[use.index] = double.results[0]
+
+    def _constant(self, op: arith.ConstantOp) -> None:
+        value = op.value
+        if isinstance(value, FloatAttr):
+            bits = int(float_bits(value.value.data, Float4E2M1FNType()))
+        else:
+            assert isinstance(value, IntegerAttr)
+            bits = value.value.data & 0xF
+        self._replace(op, arith.ConstantOp.of(bits, i8))
+
+    def _compute(self, op: Operation, code: IndexBuilder) -> None:
+        given = [self.values.get(each) for each in op.operands]
+        made = self.values.get(op.results[0])
+        if op.name in ("arith.extsi", "arith.extui", "arith.sitofp", "arith.uitofp", "arith.extf"):
+            kind = given[0]
+            assert kind is not None
+            if kind is not Kind.FLOAT:
+                is_signed = op.name in ("arith.extsi", "arith.sitofp")
+                kind = Kind.SIGNED if is_signed else Kind.UNSIGNED
+            value = narrow.widened(code, op.operands[0], kind, op.results[0].type)
+            self._give(op, value)
+        elif op.name in ("arith.trunci", "arith.fptosi", "arith.fptoui", "arith.truncf"):
+            assert made is not None
+            value = op.operands[0]
+            if given[0] is not None:
+                value = narrow.widened(code, value, given[0], narrow.F32)
+            self._give(op, narrow.narrowed(code, value, made), made)
+        elif op.name == "arith.bitcast":
+            self._give(op, op.operands[0], made)
+        elif op.name == "arith.cmpi":
+            for index, value in enumerate(op.operands):
+                op.operands[index] = narrow.shifted(code, value)
+        elif op.name == "arith.cmpf" or op.name in _FLOATS:
+            for index, value in enumerate(op.operands):
+                op.operands[index] = narrow.decoded(code, value)
+            if made is not None:
+                self._round(op, made)
+        else:
+            self._refuse(op, f"{op.name} has no form for them: convert them first")
+
+    def _round(self, op: Operation, kind: Kind) -> None:
+        """Make the result of an op a float32, and of that one of 4 bits."""
+        del self.values[op.results[0]]
+        following = op.next_op
+        assert following is not None, "a block ends with another op"
+        wide = Rewriter().retype(op.results[0], narrow.F32)
+        uses = list(wide.uses)
+        value = narrow.encoded(IndexBuilder(following), wide)
+        for use in uses:
+            use.operation.operands[use.index] = value
+        self.values[value] = kind
+
+    # -- copies ------------------------------------------------------------------------------
+
+    def _expand(self, op: AsyncCopyOp, code: IndexBuilder) -> None:
+        """Bulk copies move bytes; to elements of 8 bits they expand them."""
+        packed = [self._is_packed(each) for each in (op.src, op.dst)]
+        if not op.is_bulk or not packed[0] or self._kind(op.dst) is not None:
+            self._refuse(
+                op,
+                "an asynchronous copy moves them to elements of float4_e2m1_unpacked only",
+                "use T.copy",
+            )
+            return
+        region = self._bytes_of(op, op.src, code)
+        if region is not None:
+            op.operands[0] = region
+            op.expands = UnitAttr()
+
+    def _copy(self, op: CopyOp, code: IndexBuilder) -> None:
+        source, target = self._kind(op.src), self._kind(op.dst)
+        if self._is_packed(op.src) and self._is_packed(op.dst) and source is target:
+            here, there = self._bytes_of(op, op.src, code), self._bytes_of(op, op.dst, code)
+            if here is not None and there is not None:
+                self._move(op, here, there, code)
+                Rewriter().erase(op)
+        elif self._is_packed(op.src):
+            self._unpack(op, code)
+        elif self._is_packed(op.dst):
+            self._pack(op, code)
+        elif source is not target and (target is not None or source is Kind.FLOAT):
+            self._convert(op, code)
+
+    def _move(self, op: CopyOp, source: SSAValue, target: SSAValue, code: IndexBuilder) -> None:
+        """The copy, of bytes."""
+        fill = None if op.fill is None else self._joined(code, op.fill, op.fill)
+        made = CopyOp(source, target, fill=fill, attributes=op.attributes)
+        for name in ("disable_tma", "eviction_policy", "prefer_instruction"):
+            if name in op.properties:
+                made.properties[name] = op.properties[name]
+        code.add(made)
+
+    def _unpack(self, op: CopyOp, code: IndexBuilder) -> None:
+        """Bytes of a tensor become elements of a buffer."""
+        region = self._bytes_of(op, op.src, code)
+        if region is None:
+            return
+        space = space_of(op.dst.type)
+        is_stored = space is Space.GLOBAL
+        target = op.dst
+        element = i8 if self._kind(target) is not None else element_type_of(target.type)
+        if is_stored:
+            if self._is_packed(target):
+                self._refuse(op, "the two sides have different types")
+                return
+            shape = [e for e in part_of(target).extents if isinstance(e, int)]
+            target = self._buffer(code, element, shape, Space.FRAGMENT, "converted", None)
+        staged = self._stage(code, region, Space.SHARED if _is_shared(space) else Space.FRAGMENT)
+        self._move(op, region, staged, code)
+        into = part_of(target)
+        loop = ParallelOp(list(shape_of(staged.type)))
+        code.add(loop)
+        inside = code.inside(loop.body.block)
+        position = list(loop.body.block.args)
+        kind = self._kind(op.src)
+        assert kind is not None
+        byte = inside.add(LoadOp(staged, position)).results[0]
+        for half in (0, 1):
+            value = self._half(inside, byte, 0, half)
+            value = self._as_element(inside, value, kind, target, element)
+            indices = into.element(inside, _elements(inside, position, half), _axes(into))
+            inside.add(StoreOp(value, into.buffer, indices))
+        if is_stored:
+            code.add(CopyOp(target, op.dst))
+        Rewriter().erase(op)
+
+    def _as_element(
+        self, code: IndexBuilder, value: SSAValue, kind: Kind, target: SSAValue, element: Attribute
+    ) -> SSAValue:
+        """A number of 4 bits as what a buffer holds."""
+        other = self._kind(target)
+        if other is kind:
+            return narrow.normalised(code, value, kind)
+        if other is None:
+            return narrow.widened(code, value, kind, element)
+        wide = narrow.widened(code, value, kind, narrow.F32)
+        return narrow.normalised(code, narrow.narrowed(code, wide, other), other)
+
+    def _pack(self, op: CopyOp, code: IndexBuilder) -> None:
+        """Elements of a buffer become bytes of a tensor."""
+        region = self._bytes_of(op, op.dst, code)
+        kind, source = self._kind(op.dst), op.src
+        if region is None:
+            return
+        assert kind is not None
+        if space_of(source.type) is Space.GLOBAL:
+            shape = [e for e in part_of(source).extents if isinstance(e, int)]
+            element = element_type_of(source.type)
+            given = self._buffer(code, element, shape, Space.FRAGMENT, "read", source)
+            code.add(CopyOp(source, given, fill=op.fill))
+            source = given
+        staged = self._stage(code, region, Space.FRAGMENT)
+        from_ = part_of(source)
+        loop = ParallelOp(list(shape_of(staged.type)))
+        code.add(loop)
+        inside = code.inside(loop.body.block)
+        position = list(loop.body.block.args)
+        halves: list[SSAValue] = []
+        for half in (0, 1):
+            indices = from_.element(inside, _elements(inside, position, half), _axes(from_))
+            value = inside.add(LoadOp(from_.buffer, indices)).results[0]
+            halves.append(self._as_narrow(inside, value, kind, source))
+        byte = self._joined(inside, *halves)
+        inside.add(StoreOp(byte, staged, position))
+        self._move(op, staged, region, code)
+        Rewriter().erase(op)
+
+    def _as_narrow(
+        self, code: IndexBuilder, value: SSAValue, kind: Kind, source: SSAValue
+    ) -> SSAValue:
+        """An element of a buffer as a number of 4 bits."""
+        other = self._kind(source)
+        if other is kind:
+            return value
+        if other is not None:
+            value = narrow.widened(code, value, other, narrow.F32)
+        return narrow.narrowed(code, value, kind, is_unsigned=is_unsigned(source))
+
+    def _convert(self, op: CopyOp, code: IndexBuilder) -> None:
+        """Elements of one buffer become those of another, none of them a tensor of halves."""
+        here, there = part_of(op.src), part_of(op.dst)
+        extents = [e for e in here.extents if e != 1] or [1]
+        loop = ParallelOp(extents)
+        code.add(loop)
+        inside = code.inside(loop.body.block)
+        position = list(loop.body.block.args)
+        loaded = LoadOp(here.buffer, here.element(inside, position, _axes(here, len(extents))))
+        value = inside.add(loaded).results[0]
+        source, target = self._kind(op.src), self._kind(op.dst)
+        if target is not None:
+            value = narrow.normalised(
+                inside, self._as_narrow(inside, value, target, op.src), target
+            )
+        else:
+            assert source is not None
+            value = narrow.widened(inside, value, source, element_type_of(op.dst.type))
+        indices = there.element(inside, position, _axes(there, len(extents)))
+        inside.add(StoreOp(value, there.buffer, indices))
+        Rewriter().erase(op)
+
+    def _bytes_of(self, op: Operation, side: SSAValue, code: IndexBuilder) -> SSAValue | None:
+        """The bytes of a part of a tensor; None if they are not whole."""
+        part = part_of(side) if isinstance(side.owner, RegionOp) else _whole(side)
+        extent = part.extents[-1]
+        if parity(part.offsets[-1]) != 0 or parity(extent) != 0:
+            self._refuse(
+                op,
+                "the first column of the copy and the count of its columns are not known to be "
+                "even",
+                "copy an even count of columns, from a multiple of an even integer on",
+            )
+            return None
+        offsets = [*part.offsets[:-1], halved(code, part.offsets[-1]).byte]
+        extents = [*part.extents[:-1], halved(code, extent).byte]
+        return code.add(RegionOp(part.buffer, offsets, extents)).results[0]
+
+    def _stage(self, code: IndexBuilder, region: SSAValue, space: Space) -> SSAValue:
+        """A buffer for the bytes of a region."""
+        extents = part_of(region).extents
+        shape = [e for e in extents[:-1] if isinstance(e, int) and e != 1]
+        last = extents[-1]
+        assert isinstance(last, int), "tile ops have extents that are known"
+        return self._buffer(code, i8, [*shape, last], space, "packed", None)
+
+    def _buffer(
+        self,
+        code: IndexBuilder,
+        element: Attribute,
+        shape: Sequence[int],
+        space: Space,
+        name: str,
+        like: SSAValue | None,
+    ) -> SSAValue:
+        """A buffer that lives as long as the kernel."""
+        type = MemRefType(element, list(shape), NoneAttr(), SpaceAttr(space))
+        dtype = "uint8" if element == i8 and (like is None or is_unsigned(like)) else None
+        if space.is_shared:
+            code = IndexBuilder(_first_of_kernel(code.origin))
+        return code.add(AllocOp(type, name=name, dtype=dtype)).results[0]
+
+    def _refuse(self, where: Operation | SSAValue, why: str, help: str | None = None) -> None:
+        op = where if isinstance(where, Operation) else self.function
+        named = [
+            where
+            if isinstance(where, SSAValue)
+            else next((each for each in where.operands if self._kind(each) is not None), None)
+        ]
+        of = "" if named[0] is None else f" of {buffer_name(base_of(named[0]))}"
+        diagnostic = self.engine.error(op, f"elements of 4 bits{of}: {why}", UNSUPPORTED)
+        if help is not None:
+            diagnostic.note(None, f"help: {help}")
+
+
+def _first_of_kernel(op: Operation) -> Operation:
+    current: Operation | None = op
+    while current is not None and not isinstance(current, KernelOp):
+        current = current.parent_op()
+    assert current is not None, "shared memory is allocated in a kernel"
+    first = current.body.block.first_op
+    assert first is not None
+    return first
+
+
+def _is_shared(space: Space | None) -> bool:
+    return space is not None and space.is_shared
+
+
+def _whole(buffer: SSAValue) -> TileRegion:
+    """All of a tensor whose type counts bytes, in elements."""
+    *outer, last = shape_of(buffer.type)
+    return TileRegion(buffer, (0,) * (len(outer) + 1), (*outer, last * 2))
+
+
+def _axes(part: TileRegion, rank: int | None = None) -> list[int]:
+    """The dimensions along which a part is copied: the last one, and those with many elements."""
+    last = len(part.extents) - 1
+    found = [axis for axis, extent in enumerate(part.extents) if extent != 1 or axis == last]
+    return found if rank is None else (part.axes or [last])[-rank:]
+
+
+def _elements(code: IndexBuilder, position: Sequence[SSAValue], half: int) -> list[SSAValue]:
+    """Where the element with half of a byte is in a buffer with a byte for each."""
+    *outer, last = position
+    return [*outer, code.index(combined(code, "+", combined(code, "*", last, 2), half))]
+
+
+def _kind_of(buffer: SSAValue, element: Attribute) -> Kind:
+    if isinstance(element, AnyFloat):
+        return Kind.FLOAT
+    owner = buffer.owner
+    if isinstance(owner, Block):
+        assert isinstance(buffer, BlockArgument)
+        dtype = argument_attributes(buffer).get(names.DTYPE)
+    else:
+        dtype = owner.dtype if isinstance(owner, AllocOp) else None
+    is_without_sign = isinstance(dtype, StringAttr) and dtype.data.startswith("uint")
+    return Kind.UNSIGNED if is_without_sign else Kind.SIGNED
+
+
+def _shares_bytes(op: StoreOp) -> bool:
+    """Whether other iterations of a parallel loop may store the other half of the byte."""
+    known = parity(op.indices[-1])
+    if known is not None:
+        return False
+    pending, seen = [op.indices[-1]], set[SSAValue]()
+    while pending:
+        value = pending.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        if isinstance(value, BlockArgument) and isinstance(value.block.parent_op(), ParallelOp):
+            return True
+        if isinstance(value.owner, Operation):
+            pending += value.owner.operands
+    return False
