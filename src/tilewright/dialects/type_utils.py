@@ -33,7 +33,7 @@ from xdsl.dialects.builtin import (
     VectorType,
     i1,
 )
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 
 AnyTensor: TypeAlias = TensorType[Attribute]
 """A ranked tensor of anything, pointers included."""
@@ -74,6 +74,11 @@ def _by_identity(function: Callable[[Attribute], Attribute]) -> Callable[[Attrib
 def is_tensor(type: Attribute) -> TypeIs[AnyTensor]:
     """Whether `type` is a ranked tensor."""
     return isinstance(type, TensorType)
+
+
+def tensors_among(values: Sequence[SSAValue]) -> list[SSAValue]:
+    """Those of `values` that are tensors."""
+    return [value for value in values if is_tensor(value.type)]
 
 
 def element_type_of(type: Attribute) -> Attribute:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 
 
 class AttributeIds:
@@ -26,7 +26,12 @@ class AttributeIds:
             self._held.append(attribute)  # so that the identity stays taken
         return attribute_id
 
-    def of_dictionary(self, attributes: Mapping[str, Attribute]) -> Hashable:
+    def of_op(self, op: Operation) -> tuple[Hashable, ...]:
+        """For the types of the results of an op, its properties and its attributes."""
+        types = [self.of(result.type) for result in op.results]
+        return (*types, self._of_dictionary(op.properties), self._of_dictionary(op.attributes))
+
+    def _of_dictionary(self, attributes: Mapping[str, Attribute]) -> Hashable:
         if not attributes:
             return ()
         items = [(name, self.of(attribute)) for name, attribute in attributes.items()]

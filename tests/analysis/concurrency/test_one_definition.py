@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[3]
 SOURCE = ROOT / "src" / "tilewright"
 CORE, ORACLE = "analysis/concurrency", "targets/numpy/simt"
 _COUNTERS = frozenset(("arrived", "came", "arrivals", "pending_arrivals"))
-_RECEIVERS = frozenset(("SyncEvents", "CheckerEvents", "Recorder"))
+_RECEIVERS = frozenset(("SyncEvents", "CheckerEvents", "Recorder", "ViewEvents"))
 
 
 def _is_zero(value: ast.expr | None) -> bool:

@@ -82,13 +82,12 @@ class Machine:
     ) -> None:
         self.checker = Checker(signals)
         self.events: CheckerEvents[ByteRegion] = CheckerEvents(self.checker)
-        self._actions = Actions(self.events)
+        self._actions: Actions[ByteRegion, KeyedBarrier, Operation] = Actions(self.events)
         self.barriers: dict[Hashable, KeyedBarrier] = {}
         self.named_barriers: dict[Hashable, NamedBarrier] = {}
         self.direct: dict[int, Finding] = {}
         """By site, findings that hold for every order of events."""
         self._scheduler = concurrency.Machine(schedule=schedule, step_limit=STEP_LIMIT)
-        self._groups: dict[tuple[Task, GroupKind], Groups[Operation]] = {}
         self._issued: list[Operation] = []
 
     # -- tasks -------------------------------------------------------------------------------
@@ -218,25 +217,18 @@ class Machine:
                 self.events.accessed(operation, "write", part.region, part.proxy, site, key)
 
     def groups(self, task: Task, kind: GroupKind) -> Groups[Operation]:
-        return self._groups.setdefault((task, kind), Groups())
+        return self._actions.groups(task, kind)
 
     def wait_groups(self, task: Task, kind: GroupKind, leave: int, site: int) -> Steps:
         """Until at most `leave` groups of a task are in flight."""
-        groups = self.groups(task, kind)
-        yield groups.wait(leave, f"{kind} groups", site)
-        self._waited(task, kind, groups.forget(leave), site)
+        for each in (yield from self._actions.wait_groups(task, kind, leave, site)):
+            each.is_waited_for = True
 
     def wait_for(self, task: Task, operation: Operation, site: int) -> Steps:
         """Until one operation completes."""
         yield Wait("an operation", lambda: operation.is_done, site=site)
-        self._waited(task, "wgmma", [operation], site)
-
-    def _waited(
-        self, task: Task, kind: GroupKind, operations: Sequence[Operation], site: int
-    ) -> None:
-        for each in operations:
-            each.is_waited_for = True
-        self.events.waited_group(task, kind, operations, site)
+        operation.is_waited_for = True
+        self.events.waited_group(task, "wgmma", [operation], site)
 
     def used(self, task: Task, operation: Operation, site: int) -> None:
         """A task uses the result of an operation, which it must have waited for."""

@@ -21,7 +21,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
@@ -44,6 +43,7 @@ from tilewright.dialects.ttng import (
     WarpGroupDotOp,
     WarpGroupDotWaitOp,
 )
+from tilewright.dialects.ttng.signals import signalled
 from tilewright.ir.interfaces import BranchLike, RegionBranch, constant_value
 
 AllocationOp = LocalAllocOp | TMEMAllocOp
@@ -104,7 +104,6 @@ _ENGINES = {
     "amdg.async_tdm_fused_copy_global_to_local": Engine.UNKNOWN,
     "amdg.async_tdm_copy_local_to_global": Engine.UNKNOWN,
 }
-_BARRIER_OPERANDS = ("barrier", "barriers", "mbarrier", "mbar_alloc")
 _BARRIER_OPS = frozenset(
     f"{dialect}.{name}"
     for dialect in ("ttng", "amdg")
@@ -141,25 +140,20 @@ def barriers_of(op: Operation) -> tuple[SSAValue, ...]:
     """The operands of `op` that are barriers."""
     if op.name in _BARRIER_OPS:
         return tuple(v for v in op.operands[:1] if isinstance(v.type, MemDescType))
-    found: list[SSAValue] = []
-    for name in _BARRIER_OPERANDS:
-        # Any: an operand, several, none, or an attribute of that name.
-        value: Any = getattr(op, name, None)
-        values: Sequence[Any] = [value] if isinstance(value, SSAValue) else value or ()
-        found += [each for each in values if isinstance(each, SSAValue)]
-    return tuple(found)
+    return tuple(signalled(op))
 
 
 def signals(op: Operation) -> Iterator[Signal]:
     """The barriers that signal the completion of the work of `op`, or committed by it."""
+    predicates: Sequence[SSAValue | None] | None = None
     if isinstance(op, TCGen5CommitOp):
-        yield Signal(op.barrier, is_true(op.pred))
+        predicates = [op.pred]
     elif isinstance(op, _MMA):
-        for barrier, predicate in zip(op.barriers, op.barrier_preds, strict=True):
-            yield Signal(barrier, is_true(predicate))
-    elif engine_of(op) in (Engine.BARRIER, Engine.TENSOR_CORE):
-        for barrier in barriers_of(op):
-            yield Signal(barrier, True)
+        predicates = op.barrier_preds
+    elif engine_of(op) not in (Engine.BARRIER, Engine.TENSOR_CORE):
+        return
+    for index, barrier in enumerate(signalled(op)):
+        yield Signal(barrier, predicates is None or is_true(predicates[index]))
 
 
 def engine_of(op: Operation) -> Engine:

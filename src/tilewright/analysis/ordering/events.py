@@ -6,6 +6,7 @@ those of the checker.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeAlias, TypeVar
@@ -38,10 +39,17 @@ _COPIES = "cp.async"
 class CheckerEvents(SyncEvents[RegionT, KeyedBarrier, Operation]):
     """Forwards every event to a checker, except accesses: these are `accessed` as byte regions."""
 
-    def __init__(self, checker: Checker, fences: Sequence[str] = ("async_shared",)) -> None:
-        """`fences` are those that publish what a task has observed to the async proxy."""
+    def __init__(
+        self,
+        checker: Checker,
+        fences: Sequence[str] = ("async_shared",),
+        sites: Sequence[int] = range(sys.maxsize),
+    ) -> None:
+        """`fences` are those that publish what a task has observed to the async proxy; `sites` are
+        those of the checker, by site of the events."""
         self.checker = checker
         self._fences = fences
+        self._sites = sites
         self._agents: dict[Task | Operation, Agent] = {}
         self._copies: dict[str, list[Agent]] = {}
         """Copies by the threads of a task."""
@@ -78,7 +86,7 @@ class CheckerEvents(SyncEvents[RegionT, KeyedBarrier, Operation]):
         agent = self._agents[actor]
         access = self._held.get((actor, key)) if isinstance(actor, Operation) else None
         if access is None:
-            access = self.checker.access(agent, kind, region, proxy, site)
+            access = self.checker.access(agent, kind, region, proxy, self._sites[site])
         elif access.kind != kind:
             access = replace(access, kind=kind)  # an accumulator that is read to be written
         self.checker.takes_effect(access, agent)
@@ -88,8 +96,8 @@ class CheckerEvents(SyncEvents[RegionT, KeyedBarrier, Operation]):
 
     @override
     def init(self, actor: Task | Operation, barrier: KeyedBarrier, site: int) -> None:
-        agent = self._agents[actor]
-        self.checker.init(agent, barrier.key, barrier.name, barrier.owner, barrier.count, site)
+        agent, at = self._agents[actor], self._sites[site]
+        self.checker.init(agent, barrier.key, barrier.name, barrier.owner, barrier.count, at)
 
     @override
     def arrive(self, actor: Task | Operation, barrier: KeyedBarrier, count: int, site: int) -> None:
@@ -98,19 +106,20 @@ class CheckerEvents(SyncEvents[RegionT, KeyedBarrier, Operation]):
             # It arrives when the copies that its task issued before are done.
             before = [each for each in self._copies[agent.name] if each.event < agent.event]
             self.checker.join(agent, before)
-        self.checker.arrive(agent, barrier.key, count, site)
+        self.checker.arrive(agent, barrier.key, count, self._sites[site])
 
     @override
     def expect(
         self, actor: Task | Operation, barrier: KeyedBarrier, size_bytes: int, site: int
     ) -> None:
-        self.checker.expect(self._agents[actor], barrier.key, size_bytes, site)
+        self.checker.expect(self._agents[actor], barrier.key, size_bytes, self._sites[site])
 
     @override
     def deliver(
         self, operation: Operation, barrier: KeyedBarrier, size_bytes: int, site: int
     ) -> None:
-        self.checker.deliver(self._agents[operation], barrier.key, size_bytes, site)
+        agent, at = self._agents[operation], self._sites[site]
+        self.checker.deliver(agent, barrier.key, size_bytes, at)
 
     @override
     def phase(self, barrier: KeyedBarrier, phase: int) -> None:
@@ -122,12 +131,15 @@ class CheckerEvents(SyncEvents[RegionT, KeyedBarrier, Operation]):
 
     @override
     def waited(self, task: Task, barrier: KeyedBarrier, parity: int, site: int) -> None:
-        self.checker.waited(self._agents[task], barrier.key, parity, site)
+        self.checker.waited(self._agents[task], barrier.key, parity, self._sites[site])
 
     # -- operations --------------------------------------------------------------------------
 
     @override
     def issue(self, operation: Operation) -> None:
+        self._issue(operation)
+
+    def _issue(self, operation: Operation) -> Agent:
         assert operation.issuer is not None, "operations have an issuer"
         issuer = self._agents[operation.issuer]
         agent = self._agents[operation] = self.checker.issue(
@@ -139,16 +151,16 @@ class CheckerEvents(SyncEvents[RegionT, KeyedBarrier, Operation]):
         )
         if operation.engine.startswith(_COPIES):
             self._copies.setdefault(issuer.name, []).append(agent)
+        return agent
 
     def issued(
         self, operation: Operation, site: int, parts: Sequence[tuple[object, Part]]
     ) -> list[Access]:
         """An operation is in flight; its accesses, by key, count from here on."""
-        self.issue(operation)
-        agent, found = self._agents[operation], list[Access]()
-        iteration = self.checker.visit(agent.name, site, "issue")
+        agent, at, found = self._issue(operation), self._sites[site], list[Access]()
+        iteration = self.checker.visit(agent.name, at, "issue")
         for key, (kind, region, proxy) in parts:
-            access = self.checker.access(agent, kind, region, proxy, site, iteration)
+            access = self.checker.access(agent, kind, region, proxy, at, iteration)
             self._held[operation, key] = access
             found.append(access)
         return found
@@ -163,7 +175,8 @@ class CheckerEvents(SyncEvents[RegionT, KeyedBarrier, Operation]):
 
     @override
     def named(self, task: Task, barrier: NamedBarrier, generation: int, site: int) -> None:
-        self.checker.came(self._agents[task], barrier, generation, barrier.name, site)
+        at = self._sites[site]
+        self.checker.came(self._agents[task], barrier, generation, barrier.name, at)
 
     @override
     def named_waited(self, task: Task, barrier: NamedBarrier, generation: int, site: int) -> None:
@@ -176,10 +189,10 @@ class CheckerEvents(SyncEvents[RegionT, KeyedBarrier, Operation]):
 
     # -- the end -----------------------------------------------------------------------------
 
-    def deadlock(self, deadlock: Deadlock, sites: Sequence[int] | None = None) -> Finding | None:
-        """Why tasks wait for barriers forever; `sites` are those of the checker, by site."""
+    def deadlock(self, deadlock: Deadlock) -> Finding | None:
+        """Why tasks wait for barriers forever."""
         blocked = [
-            (each.waiting, each.wait, each.wait.site if sites is None else sites[each.wait.site])
+            (each.waiting, each.wait, self._sites[each.wait.site])
             for each in deadlock.blocked
             if isinstance(each.wait.site, int)
         ]

@@ -1,7 +1,8 @@
 """Which operands of an op are barriers that it signals, itself or when it completes.
 
 A wait that lasts forever is explained by the ops that could have ended it: executions with data
-and checks without look them up here.
+and checks without look them up here. Liveness ends the accesses of an operation
+where a barrier that it signals was waited for.
 """
 
 from __future__ import annotations
@@ -11,6 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from xdsl.ir import Operation, SSAValue
 
 SIGNALS: Mapping[str, tuple[str, ...]] = {
+    "amdg.arrive_barrier": ("alloc",),
+    "amdg.async_tdm_copy_global_to_local": ("barrier",),
+    "amdg.async_tdm_copy_local_to_global": ("barrier",),
+    "amdg.async_tdm_fused_copy_global_to_local": ("barrier",),
     "ttg.async_copy_global_to_local": ("barrier",),
     "ttg.async_remote_shmem_copy": ("barrier",),
     "ttg.async_remote_shmem_store": ("barrier",),

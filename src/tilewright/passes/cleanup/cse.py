@@ -184,15 +184,7 @@ class _Eliminator:
 
     def _head(self, op: Operation, operands: Sequence[int]) -> Key:
         """All about an op but its regions, with numbers for the operands."""
-        attribute_ids = self._attribute_ids
-        return (
-            type(op),
-            len(operands),
-            *operands,
-            *[attribute_ids.of(result.type) for result in op.results],
-            attribute_ids.of_dictionary(op.properties),
-            attribute_ids.of_dictionary(op.attributes),
-        )
+        return (type(op), len(operands), *operands, *self._attribute_ids.of_op(op))
 
     def _regions_key(self, op: Operation) -> Key | None:
         """The ops inside ``op``, with numbers below zero for values made there."""

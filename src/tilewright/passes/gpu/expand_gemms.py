@@ -125,7 +125,7 @@ def _write(op: GemmOp) -> None:
     if _sum_type(target) == target:
         _write_outer(op, target)
     else:
-        _write_inner(op, target)
+        _write_inner(op)
 
 
 def _write_outer(op: GemmOp, type: Attribute) -> None:
@@ -155,49 +155,43 @@ def _write_outer(op: GemmOp, type: Attribute) -> None:
     code.rewriter.erase(op)
 
 
-def _write_inner(op: GemmOp, target: Attribute) -> None:
+def _write_inner(op: GemmOp) -> None:
     """K inside: each element is a sum of its own, in a wider type."""
-    m, n, k = op.mnk
+    m, n, _ = op.mnk
     code = IndexBuilder(op)
-    left, right = (_apart(code, each, op.c) for each in (op.a, op.b))
+    operands = _apart(code, op.a, op.c), _apart(code, op.b, op.c)
     loop = ParallelOp([m, n])
     code.add(loop)
-    i, j = loop.body.block.args
-    body = code.inside(loop.body.block)
-    c = part_of(op.c)
-    element = _element(body, c, i, j)
-    type = _sum_type(target)
-    first = _first(op, body, LoadOp(c.buffer, element), type)
-    inner = Block(arg_types=[INDEX, type])
-    lower, upper, step = (body.index(each) for each in (0, k, 1))
-    reduction = ForOp(lower, upper, step, [first], Region(inner))
-    body.add(reduction)
-    inner.add_op(end := YieldOp([inner.args[1]]))
-    at, total = inner.args
-    end.operands[0] = _step(op, code.inside(inner), (left, right), (i, j, at), total)
-    body.add(StoreOp(converted(body, reduction.results[0], target), c.buffer, element))
+    _write_sum(op, code.inside(loop.body.block), operands, *loop.body.block.args)
     code.rewriter.erase(op)
 
 
 def _write_own(op: GemmOp) -> None:
     """Each thread computes all of its own array."""
-    m, n, k = op.mnk
-    target = element_type_of(op.c.type)
-    type, c = _sum_type(target), part_of(op.c)
+    m, n, _ = op.mnk
     code = IndexBuilder(op)
     rows, i = _counting(code, m)
     columns, j = _counting(rows, n)
-    element = _element(columns, c, i, j)
-    first = _first(op, columns, LoadOp(c.buffer, element), type)
+    _write_sum(op, columns, (op.a, op.b), i, j)
+    code.rewriter.erase(op)
+
+
+def _write_sum(
+    op: GemmOp, code: IndexBuilder, operands: tuple[SSAValue, SSAValue], i: SSAValue, j: SSAValue
+) -> None:
+    """One element: a loop along K with its sum."""
+    target, c = element_type_of(op.c.type), part_of(op.c)
+    type, (_, _, k) = _sum_type(target), op.mnk
+    element = _element(code, c, i, j)
+    first = _first(op, code, LoadOp(c.buffer, element), type)
     inner = Block(arg_types=[INDEX, type])
-    lower, upper, step = (columns.index(each) for each in (0, k, 1))
+    lower, upper, step = (code.index(each) for each in (0, k, 1))
     reduction = ForOp(lower, upper, step, [first], Region(inner))
-    columns.add(reduction)
+    code.add(reduction)
     inner.add_op(end := YieldOp([inner.args[1]]))
     at, total = inner.args
-    end.operands[0] = _step(op, code.inside(inner), (op.a, op.b), (i, j, at), total)
-    columns.add(StoreOp(converted(columns, reduction.results[0], target), c.buffer, element))
-    code.rewriter.erase(op)
+    end.operands[0] = _step(op, code.inside(inner), operands, (i, j, at), total)
+    code.add(StoreOp(converted(code, reduction.results[0], target), c.buffer, element))
 
 
 def _counting(code: IndexBuilder, count: int) -> tuple[IndexBuilder, SSAValue]:

@@ -31,54 +31,29 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnitAttr
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation
 
-from tilewright.analysis.lifetimes.buffer_slots import BufferSlots, Slot
-from tilewright.analysis.threads.thread_footprints import Footprint, ThreadFootprints
+from tilewright.analysis.lifetimes.buffer_slots import BufferSlots
 from tilewright.analysis.threads.uniformity import differs, leaves_apart, runs_together
 from tilewright.dialects.amd import names as amd_names
-from tilewright.dialects.amd.moves import (
-    BufferLoadOp,
-    BufferStoreOp,
-    GuardedMoveOp,
-    LoadLdsOp,
-)
 from tilewright.dialects.amd.moves import WaitOp as LdsWaitOp
-from tilewright.dialects.func import FuncOp, argument_attributes
+from tilewright.dialects.func import FuncOp
 from tilewright.dialects.gpu import BarrierOp
-from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import (
-    AsyncMoveOp,
     BarOp,
-    BulkLoadOp,
-    CpAsyncMBarrierArriveOp,
     CpAsyncWaitOp,
     FenceProxyAsyncOp,
-    LdMatrixOp,
-    MatrixDescriptorOp,
-    MatrixOp,
     MBarrierArriveOp,
     MBarrierWaitOp,
-    RedAddOp,
-    StMatrixOp,
-    Tcgen05AllocOp,
-    Tcgen05CpOp,
-    Tcgen05MmaOp,
-    TmaLoadOp,
-    TmaReduceOp,
-    TmaStoreBase,
-    TmaStoreOp,
     WgmmaCommitOp,
     WgmmaOp,
     WgmmaWaitOp,
 )
 from tilewright.dialects.nv import names as nv_names
 from tilewright.dialects.scf import ForOp, IfOp, WhileOp
-from tilewright.dialects.simt import MoveOp
 from tilewright.dialects.simt import names as simt_names
 from tilewright.dialects.simt.target import NVIDIA_WARP, amd_chip_of
-from tilewright.dialects.tile import AllocOp, AtomicOp, Space, SyncOp, names, space_of
-from tilewright.dialects.tile.access import base_of
+from tilewright.dialects.tile import SyncOp
 from tilewright.dialects.tile.warps import Role, WsOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.interfaces import constant_value
@@ -89,100 +64,14 @@ from tilewright.passes.gpu.pending_accesses import (
     Order,
     Pending,
     SharedAccess,
-    elements_of,
     share_bytes,
 )
+from tilewright.passes.gpu.shared_accesses import KernelAccesses, rotates
 
 _FIRST_ID = 3
 _IDS = 16
 _Ranges: TypeAlias = tuple[tuple[int, int], ...]
 """Threads of a role."""
-
-
-def accesses_of(op: Operation) -> list[SharedAccess]:
-    """What an op by itself does to shared memory."""
-    found: list[SharedAccess] = []
-    for value, is_write, by_engine in _operands(op):
-        space = space_of(value.type)
-        if space is not None and space.is_shared:
-            is_started = is_write and isinstance(op, (AsyncMoveOp, LoadLdsOp))
-            is_signalled = isinstance(op, (Tcgen05MmaOp, Tcgen05CpOp))
-            found.append(
-                SharedAccess(base_of(value), is_write, by_engine, is_started, is_signalled)
-            )
-    return found
-
-
-def tensors_in_use(function: FuncOp) -> dict[SSAValue, SSAValue]:
-    """Tensors that threads write, and threads or TMA read.
-
-    With the argument that stands for all of their views, and for the maps that TMA has of them.
-    """
-    views: dict[object, list[SSAValue]] = {}
-    maps: dict[object, list[SSAValue]] = {}
-    for argument in function.body.block.args:
-        tensor = argument_attributes(argument).get(simt_names.TENSOR, argument)
-        if space_of(argument.type) is Space.GLOBAL:
-            views.setdefault(tensor, []).append(argument)
-        elif any(isinstance(use.operation, TmaLoadOp) for use in argument.uses):
-            maps.setdefault(tensor, []).append(argument)
-    found: dict[SSAValue, SSAValue] = {}
-    for tensor, arguments in views.items():
-        loaded = maps.get(tensor, [])
-        uses = [use for each in arguments for use in each.uses]
-        is_write = {
-            is_write
-            for use in uses
-            for value, is_write, _ in _operands(use.operation)
-            if value in arguments
-        }
-        if len(is_write) == 2 or (True in is_write and loaded):
-            found.update((each, arguments[0]) for each in (*arguments, *loaded))
-    return found
-
-
-_TOUCHING = frozenset(
-    each.name
-    for each in (
-        *(LoadOp, StoreOp, AtomicOp, MoveOp, AsyncMoveOp),
-        *(LdMatrixOp, StMatrixOp, WgmmaOp, TmaStoreOp, TmaReduceOp, RedAddOp),
-        *(BufferLoadOp, BufferStoreOp, LoadLdsOp),
-        *(Tcgen05AllocOp, Tcgen05CpOp, Tcgen05MmaOp),
-    )
-)
-
-
-_ORDERING = frozenset(
-    each.name
-    for each in (
-        *(WsOp, SyncOp, BarrierOp, BarOp, FenceProxyAsyncOp, CpAsyncWaitOp, LdsWaitOp),
-        *(MBarrierArriveOp, MBarrierWaitOp, TmaLoadOp, BulkLoadOp),
-        *(WgmmaCommitOp, WgmmaWaitOp),
-    )
-)
-
-
-def _operands(op: Operation) -> list[tuple[SSAValue, bool, bool]]:
-    if op.name not in _TOUCHING:
-        return []  # most ops compute
-    if isinstance(op, LoadOp):
-        return [(op.memref, False, False)]
-    if isinstance(op, StoreOp):
-        return [(op.memref, True, False)]
-    if isinstance(op, AtomicOp):
-        return [(op.dst, True, False)]
-    if isinstance(op, (MoveOp, AsyncMoveOp, LdMatrixOp, StMatrixOp, GuardedMoveOp, RedAddOp)):
-        return [(op.src, False, False), (op.dst, True, False)]
-    if isinstance(op, (WgmmaOp, Tcgen05MmaOp, Tcgen05CpOp)):
-        return [
-            (each.owner.buffer, False, True)
-            for each in ((op.src,) if isinstance(op, Tcgen05CpOp) else (op.a, op.b))
-            if isinstance(each.owner, MatrixDescriptorOp)
-        ]
-    if isinstance(op, Tcgen05AllocOp):
-        return [(op.slot, True, False)]
-    assert isinstance(op, TmaStoreBase)
-    return [(op.src, False, True)]
 
 
 @dataclass(frozen=True)
@@ -198,7 +87,7 @@ class InsertThreadSyncs(Pass):
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for function in module.body.ops:
             if isinstance(function, FuncOp) and simt_names.KERNEL in function.attributes:
-                needed = self.versions or any(map(_rotates, function.body.block.ops))
+                needed = self.versions or any(map(rotates, function.body.block.ops))
                 slots = BufferSlots(function) if needed else None
                 _Walk(function, engine, slots, self.versions, barriers=self.inserts_barriers).run()
 
@@ -228,9 +117,7 @@ class _Walk:
         """Whether barriers are inserted, and not only fences."""
         self.engine = engine
         self.slots = slots
-        self.versions = versions
-        """Whether versions of all buffers are distinguished, or only of those that rotate."""
-        self.footprints = ThreadFootprints(function)
+        self.accesses = KernelAccesses(function, slots, versions)
         threads = function.attributes.get(simt_names.THREADS)
         self.threads = threads.value.data if isinstance(threads, IntegerAttr) else 128
         self.has_whole_warps = self._are_whole_warps(((0, self.threads),))
@@ -240,120 +127,15 @@ class _Walk:
         self.free_ids = [each for each in range(_FIRST_ID, _IDS) if each not in taken]
         self.ids: dict[_Ranges, int] = {}
         """The last named barrier of a role with these threads."""
-        self.tensors = tensors_in_use(function)
         self.by_roles = Pending()
         """Accesses of roles since the last block barrier. Among themselves they use mbarriers."""
         self.pending_of: dict[_Ranges, Pending] = {}
         """Accesses of a role's threads since their last barrier; they may have several roles."""
-        self.for_engines: set[SSAValue] = set()
-        self.loaded: set[SSAValue] = set()
-        """Tensors that threads write and TMA reads."""
-        self.by_tma: set[SSAValue] = set()
-        self.copied: set[SSAValue] = set()
-        """Buffers that asynchronous copies of threads write."""
-        self.landing: set[SSAValue] = set()
-        """Barriers that such copies signal when they have landed."""
-        self._own: dict[int, list[SharedAccess]] = {}
-        """What an op by itself does to memory that threads share, by its identity."""
-        self._within: dict[int, list[SharedAccess]] = {}
-        """The same of an op with those in it: the results of `_accesses`."""
-        self._idle: set[int] = set()
-        """Ops that neither access memory nor order accesses, and contain no op that does. None of
-        them is erased here, so that an identity stays taken."""
-        self._look()
-        self.for_engines |= self.loaded
-
-    def _look(self) -> None:
-        """One walk over the kernel, which finds what the others need of an op."""
-        ops = list(walk(self.function))
-        self._idle.update(map(id, ops))
-        for op in ops:
-            name = op.name
-            if name in _ORDERING or (name in _TOUCHING and self._note_accesses(op)):
-                self._busy(op)
-            if isinstance(op, (TmaLoadOp, BulkLoadOp)):
-                self.by_tma.add(base_of(op.dst))
-            elif isinstance(op, CpAsyncMBarrierArriveOp):
-                self.landing.add(op.barrier)
-            elif isinstance(op, AsyncMoveOp):
-                self.copied.add(base_of(op.dst))
-            if isinstance(op, TmaLoadOp) and op.map in self.tensors:
-                tensor = self.tensors[op.map]
-                self.loaded.add(tensor)
-                self._own[id(op)] = [SharedAccess(tensor, is_write=False, by_engine=True)]
-
-    def _note_accesses(self, op: Operation) -> bool:
-        found: list[SharedAccess] = []
-        for each in accesses_of(op):
-            slot, footprint = self._slot(op, each), self._footprint(op, each)
-            found.append(replace(each, slot=slot, footprint=footprint))
-            if each.by_engine:
-                self.for_engines.add(each.buffer)
-        for value, is_write, _ in _operands(op):
-            if value in self.tensors:
-                is_update = isinstance(op, (AtomicOp, RedAddOp))
-                found.append(SharedAccess(self.tensors[value], is_write, is_update=is_update))
-        if found:
-            self._own[id(op)] = found
-        return bool(found)
-
-    def _busy(self, op: Operation) -> None:
-        current: Operation | None = op
-        while current is not None and id(current) in self._idle:
-            self._idle.remove(id(current))
-            current = current.parent_op()
-
-    def _accesses(self, op: Operation) -> list[SharedAccess]:
-        """What an op and those in it do to memory that threads share."""
-        if not op.regions:
-            return self._own.get(id(op), [])
-        found = self._within.get(id(op))
-        if found is None:
-            found = self._within[id(op)] = self._accesses_inside(op)
-        return found
-
-    def _accesses_inside(self, op: Operation) -> list[SharedAccess]:
-        ops = list(walk(op))
-        loops = [inner for inner in ops if isinstance(inner, ForOp)]
-        return [self._of_all(each, loops) for inner in ops for each in self._own.get(id(inner), ())]
-
-    def _of_all(self, access: SharedAccess, loops: list[ForOp]) -> SharedAccess:
-        """The access in all iterations of `loops`: elements may differ between iterations."""
-        slots, slot, footprint = self.slots, access.slot, access.footprint
-        if slots is not None and slot is not None:
-            slot = None if any(slots.depends_on(slot, loop) for loop in loops) else slot
-        if footprint is not None and any(map(footprint.depends_on, loops)):
-            footprint = None
-        if slot is access.slot and footprint is access.footprint:
-            return access
-        return replace(access, slot=slot, footprint=footprint)
-
-    def _slot(self, op: Operation, access: SharedAccess) -> Slot | None:
-        """The version of the buffer that an op accesses."""
-        slots, owner = self.slots, access.buffer.owner
-        if slots is None or not (self.versions or _rotates(owner)):
-            return None
-        if isinstance(op, WgmmaOp):
-            return self._slot_of_operand(op, access.buffer, slots)
-        element = elements_of(op, access)
-        return None if element is None else slots.slot(op, *element)
-
-    def _slot_of_operand(self, op: WgmmaOp, buffer: SSAValue, slots: BufferSlots) -> Slot | None:
-        """The version that an MMA reads: an operand does not extend beyond the one it begins in."""
-        owners = [each.owner for each in (op.a, op.b)]
-        read = [each for each in owners if isinstance(each, MatrixOp) and each.buffer is buffer]
-        found = {slots.slot(op, buffer, each.index, 1) for each in read}
-        return found.pop() if len(found) == 1 else None
-
-    def _footprint(self, op: Operation, access: SharedAccess) -> Footprint | None:
-        """The elements that each thread accesses."""
-        element = elements_of(op, access)
-        return None if element is None else self.footprints.of(op, *element)
 
     def run(self) -> None:
         self._block(self.function.body.block, Pending())
         self._fence_landed_copies()
-        if self.loaded:
+        if self.accesses.loaded:
             for op in walk(self.function):
                 if isinstance(op, FenceProxyAsyncOp):
                     op.properties["tensors"] = UnitAttr()
@@ -362,17 +144,17 @@ class _Walk:
         """Threads that wait for asynchronous copies of others, and let a tensor core or TMA read
         them, fence after the wait: the copies signal when they land, which no thread sees.
         """
-        if not any(share_bytes(one, each) for one in self.copied for each in self.for_engines):
+        copied, read = self.accesses.copied, self.accesses.for_engines
+        if not any(share_bytes(one, each) for one in copied for each in read):
             return
         for op in list(walk(self.function)):
-            is_wait = isinstance(op, MBarrierWaitOp) and op.barrier in self.landing
+            is_wait = isinstance(op, MBarrierWaitOp) and op.barrier in self.accesses.landing
             if is_wait and not isinstance(op.next_op, FenceProxyAsyncOp):
                 _after(op, FenceProxyAsyncOp())
 
     def _block(self, block: Block, pending: Pending) -> None:
-        idle = self._idle
         for op in list(block.ops):
-            if id(op) not in idle:
+            if not self.accesses.is_idle(op):
                 self._op(op, pending)
 
     def _op(self, op: Operation, pending: Pending) -> None:
@@ -412,7 +194,7 @@ class _Walk:
         elif isinstance(op, MBarrierArriveOp):
             self._signal(op, pending)
         else:
-            self._access(op, self._accesses(op), pending)
+            self._access(op, self.accesses.of(op), pending)
 
     def _is_between_roles(self, op: BarrierOp | BarOp) -> bool:
         """Whether other threads than those of the role that is walked wait at a named barrier."""
@@ -425,7 +207,7 @@ class _Walk:
         if isinstance(op.prev_op, FenceProxyAsyncOp):
             return
         unfenced = [location.buffer for location in pending.unfenced]
-        if any(share_bytes(one, each) for one in unfenced for each in self.for_engines):
+        if any(share_bytes(one, each) for one in unfenced for each in self.accesses.for_engines):
             _before(op, FenceProxyAsyncOp())
             pending.fenced()
         self._fence_for_tma(op, pending)
@@ -433,14 +215,14 @@ class _Walk:
     def _fence_for_tma(self, op: Operation, pending: Pending) -> None:
         """Order accesses of threads before the TMA writes that the barrier or arrival allows."""
         accessed = [location.buffer for location in pending.unfenced | pending.unfenced_reads]
-        if any(share_bytes(one, each) for one in accessed for each in self.by_tma):
+        if any(share_bytes(one, each) for one in accessed for each in self.accesses.by_tma):
             if not isinstance(op.prev_op, FenceProxyAsyncOp):
                 _before(op, FenceProxyAsyncOp())
             pending.fenced()
 
     def _whole(self, op: Operation, pending: Pending) -> None:
         """What not all threads run: no barrier can be inside."""
-        accesses = self._accesses(op)
+        accesses = self.accesses.of(op)
         if self.role is None and any(isinstance(each, MBarrierWaitOp) for each in walk(op)):
             self._prepare(op, accesses, pending, is_role=True)
             self.by_roles.add(accesses)
@@ -491,7 +273,7 @@ class _Walk:
     def _loop(self, op: ForOp, pending: Pending) -> None:
         body = op.body.block
         # Accesses before the loop get one barrier before it, not one in each iteration.
-        self._prepare(op, self._accesses(op), pending)
+        self._prepare(op, self.accesses.of(op), pending)
         before, roles = pending.copy(), self._of_roles()
         self._block(body, pending)
         # The end of an iteration may conflict with the beginning of the next.
@@ -513,7 +295,7 @@ class _Walk:
         found = [
             access.slot.versions
             for op in walk(loop)
-            for access in self._own.get(id(op), ())
+            for access in self.accesses.own(op)
             if access.slot is not None and self.slots.depends_on(access.slot, loop)
         ]
         return max(found, default=1)
@@ -553,7 +335,7 @@ class _Walk:
             each.become(each.changed(change))
 
     def _while(self, op: WhileOp, pending: Pending) -> None:
-        self._prepare(op, self._accesses(op), pending)
+        self._prepare(op, self.accesses.of(op), pending)
         test, body = (region.block for region in op.regions)
         self._block(test, pending)
         passed_by, roles = pending.copy(), self._of_roles()
@@ -574,7 +356,7 @@ class _Walk:
         self._join_roles(after)
 
     def _roles(self, op: WsOp, pending: Pending) -> None:
-        if pending.writes or pending.updates or pending.conflicts(self._accesses(op)):
+        if pending.writes or pending.updates or pending.conflicts(self.accesses.of(op)):
             self._synchronise(op)
             pending.synchronised()
             self._all_synchronised()
@@ -586,7 +368,7 @@ class _Walk:
             self._block(region.block, own)
             self.role = None
             self.has_whole_warps = self._are_whole_warps(((0, self.threads),))
-        self.by_roles.add(self._accesses(op))
+        self.by_roles.add(self.accesses.of(op))
         pending.written_by_others(self.by_roles.unfenced)
 
     # -- roles ---------------------------------------------------------------------------------
@@ -632,10 +414,6 @@ class _Walk:
             _before(op, BarrierOp())
             return
         _before(op, BarOp("sync", *self.role))
-
-
-def _rotates(owner: Operation | Block) -> bool:
-    return isinstance(owner, AllocOp) and names.ROTATING in owner.attributes
 
 
 def _has_iterations(op: ForOp) -> bool:

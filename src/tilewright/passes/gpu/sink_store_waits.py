@@ -36,8 +36,8 @@ from tilewright.dialects.tile.warps import WsOp
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
-from tilewright.passes.gpu.insert_thread_syncs import accesses_of
 from tilewright.passes.gpu.pending_accesses import share_bytes
+from tilewright.passes.gpu.shared_accesses import accesses_of
 from tilewright.passes.tile.clone_ops import copy_op
 from tilewright.passes.tile.index_builder import IndexBuilder
 

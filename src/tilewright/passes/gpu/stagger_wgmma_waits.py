@@ -46,7 +46,7 @@ from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.in_flight import is_pure, registers_of
-from tilewright.passes.gpu.insert_thread_syncs import accesses_of
+from tilewright.passes.gpu.shared_accesses import accesses_of
 
 _ORDERED = (BarOp, BulkLoadOp, MBarrierArriveOp, MBarrierWaitOp, TmaLoadOp, WgmmaOp)
 """Ops that let others write, or wait for them to have written."""

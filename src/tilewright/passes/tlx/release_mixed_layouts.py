@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilewright.dialects.tlx import ReleaseLayoutOp, is_unverified
-from tilewright.dialects.type_utils import encoding_of, is_tensor, with_encoding
+from tilewright.dialects.type_utils import encoding_of, is_tensor, tensors_among, with_encoding
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
@@ -73,7 +73,7 @@ def _unify(op: Operation, released: dict[SSAValue, SSAValue], rewriter: Rewriter
     """Make the tensors of `op` agree; whether anything was changed."""
     groups = _carried(op)
     if not op.regions and not op.name.startswith(_OWN) and op.name != "scf.yield":
-        values = [value for value in (*op.operands, *op.results) if is_tensor(value.type)]
+        values = tensors_among((*op.operands, *op.results))
         groups = [(list(range(len(op.operands))), op, list(op.results), values)]
     changed = False
     for indices, user, results, values in groups:

@@ -31,7 +31,7 @@ from tilewright.dialects.tt.layout_rules import LayoutRules
 from tilewright.dialects.ttg.base import integers
 from tilewright.dialects.ttg.distributed import SliceEncoding
 from tilewright.dialects.ttng.attributes import unwrapped
-from tilewright.dialects.type_utils import encoding_of, is_tensor, shape_of
+from tilewright.dialects.type_utils import encoding_of, is_tensor, shape_of, tensors_among
 from tilewright.ir.interfaces import Edge, RegionBranch
 from tilewright.passes.ttg.linear import halved, joined, reshaped, turned
 
@@ -56,11 +56,6 @@ def same(layout: Attribute) -> Attribute | None:
 def no_layout(layout: Attribute) -> Attribute | None:
     """A direction in which no layout can be derived."""
     return None
-
-
-def tensors(values: Iterator[SSAValue] | tuple[SSAValue, ...] | list[SSAValue]) -> list[SSAValue]:
-    """Those of `values` that are tensors."""
-    return [value for value in values if is_tensor(value.type)]
 
 
 _ALIKE = frozenset(
@@ -106,8 +101,8 @@ def edges_of(op: Operation) -> Iterator[Edge]:
 
 
 def _alike(op: Operation) -> Iterator[Link]:
-    for source in tensors(list(op.operands)):
-        for target in tensors(list(op.results)):
+    for source in tensors_among(op.operands):
+        for target in tensors_among(op.results):
             yield Link(source, target, same, same)
 
 

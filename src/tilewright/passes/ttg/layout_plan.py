@@ -50,7 +50,13 @@ from tilewright.dialects.ttg.shared import (
     SwizzledSharedEncoding,
 )
 from tilewright.dialects.ttng.attributes import unwrapped
-from tilewright.dialects.type_utils import bit_width, encoding_of, is_tensor, shape_of
+from tilewright.dialects.type_utils import (
+    bit_width,
+    encoding_of,
+    is_tensor,
+    shape_of,
+    tensors_among,
+)
 from tilewright.ir.interfaces import Edge
 from tilewright.ir.traversal import walk
 from tilewright.passes.ttg.accesses import PointerAccess, access_of
@@ -266,7 +272,7 @@ class _Planner:
     def _agree(self) -> None:
         """Results of one op that must be alike get the layout of the first."""
         for op in self._ops:
-            found = [value for value in op.results if is_tensor(value.type)]
+            found = tensors_among(op.results)
             if len(found) > 1 and (is_alike(op) or op.name in ("tt.reduce", "tt.split")):
                 for value in found[1:]:
                     self._layouts[value] = self._layouts[found[0]]

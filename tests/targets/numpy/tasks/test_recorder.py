@@ -6,16 +6,18 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
+import pytest
 from typing_extensions import override
 
 from tests.targets.numpy.tasks.programs import compiled, descriptor
 from tests.targets.numpy.tasks.test_mutations import RING
-from tilewright.analysis.concurrency import EVENTS, Task
+from tilewright.analysis.concurrency import EVENTS, SyncEvents, Task
 from tilewright.analysis.ordering import CheckerEvents
 from tilewright.targets.numpy import RunOptions
-from tilewright.targets.numpy.tasks.ordering import OrderingRecorder
+from tilewright.targets.numpy.tasks.ordering import OrderingLog
 from tilewright.targets.numpy.tasks.recorder import Recorder
 from tilewright.targets.numpy.tasks.support.operations import AsyncOperation
+from tilewright.targets.numpy.tasks.view_events import ViewEvents
 
 STEPS = 5
 LOGGED = frozenset((*EVENTS, "begin", "end", "alloc"))
@@ -40,14 +42,18 @@ class Log(Recorder):
 
 def recorded(seed: int) -> Log:
     log = Log()
+    launch(log, seed)
+    return log
+
+
+def launch(recorder: Recorder, seed: int) -> None:
     rng = np.random.default_rng(1)
     a = rng.standard_normal((128, 64 * STEPS)).astype(np.float16)
     b = rng.standard_normal((64 * STEPS, 128)).astype(np.float16)
     c = np.zeros((128, 128), np.float32)
     arguments = [descriptor("a", a), descriptor("b", b), descriptor("c", c), np.int32(STEPS)]
-    options = RunOptions(seed=seed, recorder=lambda: log)
+    options = RunOptions(seed=seed, recorder=lambda: recorder)
     compiled(RING).launch((1, 1), arguments, options)
-    return log
 
 
 def test_events_are_complete() -> None:
@@ -106,8 +112,30 @@ def test_views_find_their_bytes() -> None:
     assert views["a[0]"].overlap(views["b[0]"]) == 0
 
 
-def test_every_event_that_the_checker_handles_reaches_it() -> None:
+def test_every_event_that_the_checker_handles_reaches_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """An event that is not passed on orders nothing: a correct kernel has a data race."""
-    handled = {name for name in EVENTS if name in vars(CheckerEvents)}
-    assert {"arrive", "named", "waited_group"} <= handled
-    assert handled <= set(vars(OrderingRecorder))
+    handled = [name for name in EVENTS if name in vars(CheckerEvents)]
+    assert {"arrive", "named", "waited_group"} <= set(handled)
+    assert all(
+        getattr(ViewEvents, name) is not getattr(SyncEvents, name) for name in (*handled, "access")
+    )
+    received: Counter[str] = Counter()
+    for name in (*handled, "accessed", "issued"):
+        original = vars(CheckerEvents)[name]
+
+        def counted(*arguments: Any, _name: str = name, _original: Any = original) -> Any:
+            received[_name] += isinstance(arguments[0], ViewEvents)  # not that of global memory
+            return _original(*arguments)
+
+        monkeypatch.setattr(CheckerEvents, name, counted)
+    counts: list[Counter[str]] = []
+    for wants_timeline in (False, True):
+        received.clear()
+        launch(OrderingLog(wants_timeline).recorder(), 0)
+        counts.append(Counter(received))
+    sent = Counter(name for name, _ in recorded(0).events)
+    for name, count in (+counts[0]).items():
+        event = {"accessed": "access", "issued": "issue"}.get(name, name)
+        assert count == sent[event]
+    assert counts[0] == counts[1]
+    assert {"spawn", "arrive", "waited", "deliver", "issued", "accessed"} <= (+counts[0]).keys()

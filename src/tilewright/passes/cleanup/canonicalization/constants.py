@@ -58,11 +58,11 @@ class ConstantPool:
     def integer(self, operand: SSAValue) -> int | None:
         """The signed value of an operand that is a scalar integer constant."""
         value = self.value(operand)
-        if not is_integer_attr(value):
+        if value is None:
             return None
         known = self._integers.get(id(value))
         if known is None:
-            integer = scalar_value(value)
+            integer = scalar_value(value) if is_integer_attr(value) else None
             known = value, integer if isinstance(integer, int) else None
             self._integers[id(value)] = known
         return known[1]

@@ -158,7 +158,7 @@ class _Runs:
                         array[...] = before[i]
             self._once(seed, len(seeds))
             self._report.schedules += 1
-            if len(seeds) == 1:
+            if len(seeds) == 1 or not self._report.has_choice:
                 return
             if not first:
                 first = {i: array.copy() for i, array in arrays.items()}
@@ -227,6 +227,8 @@ class _Runs:
             report.batches += 1
             self._report_progress(len(programs), count)
         memory.close()
+        if not report.has_choice:
+            recorder.is_determined()
 
     def _report_progress(self, programs: int, count: int) -> None:
         self._done += programs
@@ -257,8 +259,10 @@ class _Runs:
             )
         threads = kernel.tables.num_warps * WARP
         recorder.begin(cluster.ctas, seed)
+        receivers = [recorder.receiver]
         if order is not None:
-            cluster.receive(Relay(recorder, order.begin(cluster.ctas, seed)))
+            receivers.append(order.begin(cluster.ctas, seed))
+        cluster.receive(Relay(*receivers))
         for cta in cluster.ctas:
             name = "default" if len(programs) == 1 else f"CTA {cta.rank} default"
             steps: Any = kernel.function(cta, *values)
@@ -278,6 +282,7 @@ class _Runs:
             )
             raise recorder.fault(fault, self._sources) from error
         finally:
+            self._report.has_choice = self._report.has_choice or cluster.machine.has_choice
             self._print(cluster)
         found = recorder.verdict(self._sources)
         if found is None and recorder.retained is not None:

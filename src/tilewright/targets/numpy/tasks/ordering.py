@@ -20,28 +20,17 @@ from typing_extensions import override
 from xdsl.ir import Attribute
 
 from tilewright.analysis.concurrency import (
-    AccessKind,
     Deadlock,
-    GroupKind,
-    NamedBarrier,
-    Proxy,
     Task,
 )
 from tilewright.analysis.ordering import (
-    ByteRegion,
     Checker,
-    CheckerEvents,
     Finding,
     FindingKind,
     PossibleSignal,
 )
-from tilewright.analysis.ordering.events import Part
 from tilewright.analysis.ordering.timeline import (
-    Mark,
-    MissingEdge,
-    Point,
     Timeline,
-    TimelineBuilder,
 )
 from tilewright.ir.diagnostics import Diagnostic, Severity, SourceManager, pretty
 from tilewright.targets.numpy.api import Grid, NumpyFault
@@ -50,11 +39,11 @@ from tilewright.targets.numpy.source import short_location
 from tilewright.targets.numpy.support.batch import SourceSite
 from tilewright.targets.numpy.tasks.faults import UNKNOWN_CAUSE, TaskFault, task_notes
 from tilewright.targets.numpy.tasks.recorder import Recorder
-from tilewright.targets.numpy.tasks.support.arena import TaskArena, View
-from tilewright.targets.numpy.tasks.support.barriers import Barrier
+from tilewright.targets.numpy.tasks.support.arena import View
 from tilewright.targets.numpy.tasks.support.operations import AsyncOperation
 from tilewright.targets.numpy.tasks.support.runtime import CtaRuntime
 from tilewright.targets.numpy.tasks.unread import UNREAD, UnreadLog
+from tilewright.targets.numpy.tasks.view_events import TimelineEvents, ViewEvents, arena_key
 from tilewright.targets.numpy.tile.api import FaultKind
 
 Actor: TypeAlias = Task | AsyncOperation
@@ -138,31 +127,30 @@ class OrderingLog:
 
 
 class OrderingRecorder(Recorder):
-    """Forwards every event to a checker."""
+    """Sends every event to a checker, and reports what it finds."""
 
     finds_conflicts = True
 
     def __init__(self, log: OrderingLog) -> None:
         self._log = log
-        self._order: CheckerEvents[View] = CheckerEvents(Checker())
+        self._clusters = 0
+        """How many have begun."""
+        self._events = ViewEvents(Checker(), ())
         self._source_sites: Sequence[SourceSite] = ()
         self._at: Sequence[int] = ()
         """By source id, the first id with the same location."""
         self._seed = 0
         self._program: Grid | None = None
         self._bodies: Mapping[str, str] = {}
-        self._many = False
         self._deadlock: Finding | None = None
-        self._timeline: TimelineBuilder | None = None
-        self._points: dict[int, Point] = {}
-        """By the index of an access, where the timeline has it."""
-        self._picked: View | None = None
-        """A buffer of which the next access selects some elements."""
-        self._expected: tuple[Actor, Barrier] | None = None
-        """The actor and barrier of the last expect-tx: the arrival that belongs to it follows."""
+
+    @override
+    def is_determined(self) -> None:
+        self._log.unread_log.determined += self._clusters
 
     @override
     def begin(self, ctas: Sequence[CtaRuntime], seed: int) -> None:
+        self._clusters += 1
         cluster = ctas[0].cluster
         signals = cluster.tables.signals
         self._bodies = cluster.tables.bodies
@@ -174,22 +162,22 @@ class OrderingRecorder(Recorder):
 
         waiters = cluster.tables.waiters
         checker = Checker(possible, lambda name: waiters.get(name, ()))
-        self._order = CheckerEvents(checker)
         if self._source_sites is not ctas[0].source_sites:
             self._source_sites = ctas[0].source_sites
             self._at = _first_ids(self._source_sites)
         self._seed, self._program = seed, ctas[0].coordinates(0)
-        self._many = len(ctas) > 1
         self._deadlock = None
         self.retained = None
         for cta in ctas:
             for arena in (cta.smem, cta.tmem):
-                tail = f" of CTA {arena.cta}" if self._many else ""
-                checker.memory(_key(arena), f"{arena.name}{tail}", arena.size)
-        self._timeline, self._points = None, {}
+                tail = f" of CTA {arena.cta}" if len(ctas) > 1 else ""
+                checker.memory(arena_key(arena), f"{arena.name}{tail}", arena.size)
+        self._events = ViewEvents(checker, self._at)
         if self._log.wants_timeline:
             title = f"program {self._program}, schedule with seed {seed}"
-            self._timeline = TimelineBuilder(title)
+            self._events = TimelineEvents(
+                checker, self._at, title, self._where, names_ctas=len(ctas) > 1
+            )
 
     @override
     def keep(self, problem: Exception) -> bool:
@@ -202,15 +190,16 @@ class OrderingRecorder(Recorder):
             self._log.ended(self._checker, self._source_sites)
             self._keep_timeline(replaces=False)
             return
-        self._deadlock = self._order.deadlock(deadlock, self._at)
+        self._deadlock = self._events.deadlock(deadlock)
 
     @property
     def _checker(self) -> Checker:
-        return self._order.checker
+        return self._events.checker
 
     def _keep_timeline(self, replaces: bool) -> None:
-        if self._timeline is not None and (replaces or self._log.timeline is None):
-            self._log.timeline = self._timeline.done()
+        is_needed = replaces or self._log.timeline is None
+        if isinstance(self._events, TimelineEvents) and is_needed:
+            self._log.timeline = self._events.builder.done()
 
     # -- what is raised ----------------------------------------------------------------------
 
@@ -250,9 +239,9 @@ class OrderingRecorder(Recorder):
         if after is not None:
             text = f"execution stopped here: {after.message}"
             diagnostics[0].notes.append(Diagnostic(Severity.NOTE, text, after.location))
-        if self._timeline is not None:
-            self._timeline.timeline.notes.extend(each.message for each in diagnostics)
-            self._mark_findings(self._timeline, reported)
+        if isinstance(self._events, TimelineEvents):
+            self._events.builder.timeline.notes.extend(each.message for each in diagnostics)
+            self._events.mark_findings(reported)
         self._keep_timeline(replaces=True)
         kind = _FAULT_KINDS[findings[0].kind] if findings else "deadlock"
         return OrderingFault(
@@ -264,23 +253,6 @@ class OrderingRecorder(Recorder):
             self._seed,
             self._source_sites,
         )
-
-    def _mark_findings(self, timeline: TimelineBuilder, findings: Sequence[Finding]) -> None:
-        """Mark the two accesses of each finding, and the missing edge between them."""
-        for finding in findings:
-            points: list[Point] = []
-            for access in (finding.first, finding.second):
-                if access is None:
-                    continue
-                point = self._points.get(access.index)
-                if point is not None:
-                    label = f"{access} {self._where(access.site)}"
-                    mark = Mark(point.at, label, "finding")
-                    timeline.lane(point.kind, point.lane).marks.append(mark)
-                    points.append(point)
-            if len(points) == 2:
-                label = f"{finding.message}; missing: {finding.cause.missing}"
-                timeline.timeline.missing.append(MissingEdge(points[0], points[1], label))
 
     def _location(self, source_id: int | None) -> Attribute | None:
         return None if source_id is None else self._source_sites[source_id].location
@@ -313,170 +285,23 @@ class OrderingRecorder(Recorder):
         location = self._location(source_id)
         return "" if location is None else short_location(location)
 
-    # -- tasks -------------------------------------------------------------------------------
+    # -- events ------------------------------------------------------------------------------
 
+    @property
     @override
-    def spawn(self, task: Task, parent: Task | None) -> None:
-        self._order.spawn(task, parent)
-        if self._timeline is not None:
-            self._timeline.lane("task", task.name)
-
-    @override
-    def join(self, task: Task, others: Sequence[Task]) -> None:
-        self._order.join(task, others)
-
-    # -- memory ------------------------------------------------------------------------------
-
-    @override
-    def access(
-        self, actor: Actor, kind: AccessKind, view: View, proxy: Proxy, source_id: int
-    ) -> None:
-        picked, self._picked = self._picked, None
-        if picked is view:
-            self._checker.access_unknown(_region(view), kind)
-            return  # two tasks may access different elements
-        site = self._at[source_id]
-        access = self._order.accessed(actor, kind, _region(view), proxy, site, _held_key(view))
-        if self._timeline is not None:
-            label = f"{access} {self._where(site)}"
-            record = self._timeline.read if kind == "read" else self._timeline.wrote
-            name = self._named(view)
-            record(name, label)
-            self._points[access.index] = Point("buffer", name, self._timeline.timeline.length)
+    def receiver(self) -> ViewEvents:
+        return self._events
 
     @override
     def picks(self, view: View, source_id: int) -> None:
-        self._picked = view
+        self._events.pick(view)
         where = self._where(source_id)
         self._checker.not_analysed[f"which elements of {view.name} are accessed at {where}"] = None
-
-    def _named(self, view: View) -> str:
-        return f"CTA {view.arena.cta} {view.name}" if self._many else view.name
-
-    # -- memory barriers ---------------------------------------------------------------------
-
-    @override
-    def init(self, actor: Actor, barrier: Barrier, source_id: int) -> None:
-        self._order.init(actor, barrier, self._at[source_id])
-
-    @override
-    def arrive(self, actor: Actor, barrier: Barrier, count: int, source_id: int) -> None:
-        site = self._at[source_id]
-        self._order.arrive(actor, barrier, count, site)
-        if self._expected != (actor, barrier):
-            self._mark(actor, "arrive", f"arrives on {barrier.name}", site)
-        self._expected = None
-
-    @override
-    def expect(self, actor: Actor, barrier: Barrier, size_bytes: int, source_id: int) -> None:
-        site = self._at[source_id]
-        self._order.expect(actor, barrier, size_bytes, site)
-        self._mark(actor, "expect", f"expects {size_bytes} bytes on {barrier.name}", site)
-        self._expected = actor, barrier
-
-    @override
-    def deliver(
-        self, operation: AsyncOperation, barrier: Barrier, size_bytes: int, source_id: int
-    ) -> None:
-        self._order.deliver(operation, barrier, size_bytes, self._at[source_id])
-
-    @override
-    def phase(self, barrier: Barrier, phase: int) -> None:
-        self._order.phase(barrier, phase)
-        if self._timeline is not None:
-            name = f"CTA {barrier.cta} {barrier.name}" if self._many else barrier.name
-            self._timeline.mark("barrier", name, "phase", f"phase {phase} of {name} completes")
-
-    @override
-    def waiting(self, task: Task, barrier: Barrier, parity: int, source_id: int) -> None:
-        self._order.waiting(task, barrier, parity, source_id)
-        if self._timeline is not None:
-            label = f"waits for parity {parity} of {barrier.name} {self._where(source_id)}"
-            self._timeline.begin("task", task.name, "wait", "wait", label)
-
-    @override
-    def waited(self, task: Task, barrier: Barrier, parity: int, source_id: int) -> None:
-        self._order.waited(task, barrier, parity, self._at[source_id])
-        if self._timeline is not None:
-            self._timeline.finish("task", task.name, "wait")
-
-    # -- operations --------------------------------------------------------------------------
-
-    @override
-    def issue(self, operation: AsyncOperation) -> None:
-        assert operation.issuer is not None and isinstance(operation.site, int)
-        site = self._at[operation.site]
-        parts: list[tuple[object, Part]] = []
-        for held in operation.held:
-            kind: AccessKind = "write" if held.writes else "read"
-            part = kind, _region(held.view), _proxy(operation, held.view)
-            parts.append((_held_key(held.view), part))
-        accesses = self._order.issued(operation, site, parts)
-        if self._timeline is not None:
-            issuer = operation.issuer.name
-            label = f"{operation.what}, issued by {issuer} {self._where(site)}"
-            self._timeline.begin("engine", operation.engine, operation, "operation", label)
-            issued = Point("engine", operation.engine, self._timeline.timeline.length)
-            self._points.update((access.index, issued) for access in accesses)
-
-    @override
-    def complete(self, operation: AsyncOperation) -> None:
-        if self._timeline is not None:
-            self._timeline.finish("engine", operation.engine, operation)
-
-    @override
-    def waited_group(
-        self, task: Task, kind: GroupKind, operations: Sequence[AsyncOperation], source_id: int
-    ) -> None:
-        self._order.waited_group(task, kind, operations, source_id)
-
-    # -- barriers of threads, fences ---------------------------------------------------------
-
-    @override
-    def named(self, task: Task, barrier: NamedBarrier, generation: int, source_id: int) -> None:
-        self._order.named(task, barrier, generation, self._at[source_id])
-        self._mark(task, "arrive", f"arrives at {barrier.name}", source_id)
-
-    @override
-    def named_waited(
-        self, task: Task, barrier: NamedBarrier, generation: int, source_id: int
-    ) -> None:
-        self._order.named_waited(task, barrier, generation, source_id)
-
-    @override
-    def fence(self, task: Task, kind: str, source_id: int) -> None:
-        self._order.fence(task, kind, source_id)
-        self._mark(task, "fence", f"fence {kind}", source_id)
-
-    def _mark(self, actor: Actor, style: str, label: str, source_id: int) -> None:
-        if self._timeline is not None and isinstance(actor, Task):
-            text = f"{label} {self._where(source_id)}"
-            self._timeline.mark("task", actor.name, style, text)
-
-
-def _key(arena: TaskArena) -> tuple[int, bool]:
-    return arena.cta, arena.is_tensor_memory
 
 
 def _first_ids(source_sites: Sequence[SourceSite]) -> list[int]:
     first: dict[str, int] = {}
     return [first.setdefault(str(site.location), i) for i, site in enumerate(source_sites)]
-
-
-def _region(view: View) -> ByteRegion:
-    owner = view.leaf or view.root.name
-    return ByteRegion(_key(view.arena), view.name, owner, view.bytes.cells, view.root.source_id)
-
-
-def _held_key(view: View) -> object:
-    """Of the access of an operation, among its accesses."""
-    return view.start, view.shape, _key(view.arena)
-
-
-def _proxy(operation: AsyncOperation, view: View) -> Proxy:
-    if view.arena.is_tensor_memory:
-        return "tensor"
-    return "generic" if operation.engine.startswith("cp.async") else "async"
 
 
 def _explain(made: Diagnostic, finding: Finding, locate: Locate) -> None:

@@ -37,6 +37,11 @@ class Recorder(SyncEvents[View, Barrier, AsyncOperation]):
     retained: Exception | None = None
     """An uninitialised read, retained by a recorder that may find the cause."""
 
+    @property
+    def receiver(self) -> SyncEvents[View, Barrier, AsyncOperation]:
+        """What gets the events of synchronisation and accesses: the recorder itself."""
+        return self
+
     def keep(self, problem: Exception) -> bool:
         """An uninitialised read happens; whether the run continues."""
         return False
@@ -54,6 +59,9 @@ class Recorder(SyncEvents[View, Barrier, AsyncOperation]):
 
     def end(self, deadlock: Deadlock | None = None) -> None:
         """They are over, or nothing can happen any more."""
+
+    def is_determined(self) -> None:
+        """The launch has ended, and its events have one order: no other schedule is run."""
 
     def alloc(self, actor: Actor, view: View, source_id: int) -> None:
         """A buffer begins: whatever its bytes hold is of no meaning."""

@@ -69,7 +69,7 @@ class Cluster:
     def receive(self, events: SyncEvents[View, Barrier, AsyncOperation]) -> None:
         """Send the events of the run to a receiver, at first the recorder."""
         self.events = events
-        self.actions = Actions(events)
+        self.actions: Actions[View, Barrier, AsyncOperation] = Actions(events)
 
     @property
     def task(self) -> Task:

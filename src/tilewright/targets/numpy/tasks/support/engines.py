@@ -154,8 +154,7 @@ class CtaEngines(CtaSync):
 
     def commit(self, source_id: int) -> None:
         """Close a group of cp.async."""
-        self.groups("cp.async").commit()
-        self.cluster.events.commit(self.cluster.task, "cp.async", source_id)
+        self.cluster.actions.commit(self.cluster.task, "cp.async", source_id)
 
     def arrive_when_copied(self, barrier: View, increments: bool, source_id: int) -> None:
         """Threads arrive once the copies that the task has issued so far are done."""
@@ -196,8 +195,7 @@ class CtaEngines(CtaSync):
 
         what = f"the TMA {'reduction' if reduces else 'store'} of {source.name}"
         operation = self.start(what, "tma stores", source_id, finish, [(source, False)])
-        self.groups("TMA store").issue_alone(operation)
-        self.cluster.events.commit(self.cluster.task, "TMA store", source_id)
+        self.commit_alone("TMA store", operation, source_id)
 
     def store_bulk(
         self, site: int, address: Terms, source: View, size_bytes: Any, pred: Any, source_id: int
@@ -216,8 +214,7 @@ class CtaEngines(CtaSync):
         operation = self.start(
             f"the bulk store of {source.name}", "tma stores", source_id, finish, [(part, False)]
         )
-        self.groups("TMA store").issue_alone(operation)
-        self.cluster.events.commit(self.cluster.task, "TMA store", source_id)
+        self.commit_alone("TMA store", operation, source_id)
 
     # -- between CTAs ------------------------------------------------------------------------
 
@@ -342,8 +339,7 @@ class CtaEngines(CtaSync):
         self, what: str, finish: Callable[[], None], parts: list[tuple[View, bool]], source_id: int
     ) -> None:
         operation = self.start(what, _TENSOR_MOVER, source_id, finish, parts)
-        self.groups("tensor copy").issue_alone(operation)
-        self.cluster.events.commit(self.cluster.task, "tensor copy", source_id)
+        self.commit_alone("tensor copy", operation, source_id)
 
     def wait_tensors(self, leave: int, source_id: int) -> Steps:
         yield from self.wait_groups("tensor copy", leave, source_id)

@@ -46,10 +46,7 @@ class CtaRuntime(CtaEngines):
             f"the wgmma with {names}", engine, source_id, finish, parts, in_order=True
         )
         self.landing[id(result)] = (result, operation)
-        groups = self.groups("wgmma")
-        groups.issue(operation)
-        groups.commit()
-        self.cluster.events.commit(self.cluster.task, "wgmma", source_id)
+        self.commit_alone("wgmma", operation, source_id)
         return result
 
     def wgmma_now(

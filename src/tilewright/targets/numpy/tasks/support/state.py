@@ -67,7 +67,6 @@ class CtaState(Batch):
         self.scratches: list[Any] = []
         self.descriptors: dict[int, tuple[Any, ...]] = {}
         """Tensor descriptors that were written to memory, by address."""
-        self._groups: dict[tuple[Task, GroupKind], Groups[AsyncOperation]] = {}
         self._first_threads: dict[Task, int] = {}
 
     # -- grid --------------------------------------------------------------------------------
@@ -254,20 +253,20 @@ class CtaState(Batch):
             operation.held = [Held(view, writes, operation) for view, writes in parts]
             for held in operation.held:
                 held.view.arena.pending.append(held)
-        cluster.events.issue(operation)
-        cluster.machine.issue(name, operation, in_order=in_order)
+        cluster.actions.issue(cluster.machine, operation)
         return operation
 
     def groups(self, kind: GroupKind) -> Groups[AsyncOperation]:
         """The groups of the current task."""
-        return self._groups.setdefault((self.cluster.task, kind), Groups())
+        return self.cluster.actions.groups(self.cluster.task, kind)
+
+    def commit_alone(self, kind: GroupKind, operation: AsyncOperation, source_id: int) -> None:
+        """An operation that the current task issued is a group of its own."""
+        self.cluster.actions.commit_alone(self.cluster.task, kind, operation, source_id)
 
     def wait_groups(self, kind: GroupKind, leave: int, source_id: int) -> Steps:
         """Wait until at most `leave` groups of the current task are in flight."""
-        groups, task = self.groups(kind), self.cluster.task
-        what = f"all but {leave} {kind} groups" if leave else f"all {kind} groups"
-        yield groups.wait(leave, what, source_id)
-        self.cluster.events.waited_group(task, kind, groups.forget(leave), source_id)
+        yield from self.cluster.actions.wait_groups(self.cluster.task, kind, leave, source_id)
 
     def leave(self, source_id: int) -> None:
         """The CTA ends: its memory must not be needed any more.
