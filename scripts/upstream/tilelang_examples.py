@@ -79,7 +79,6 @@ KNOWN: Mapping[str, str] = {
     "no barrier after the first one's write: a data race",
     "deepseek_v32/sparse_mla_fwd_pipelined.py": "its second warp group reads sum_exp_shared with "
     "no barrier after the first one's write: a data race",
-    "deepseek_v4/fp8_fp4_gemm_1d1d_sm100.py": "T.tma_copy that expands elements of 4 bits",
     "dsa_sparse_finetune/indexer_bwd.py": "it adds to dIndexK, an output that nothing has set to "
     "zero",
     "flash_decoding/example_gqa_decode_varlen_logits.py": "it reads elements of S_shared past "

@@ -202,8 +202,7 @@ KNOWN: Mapping[str, str] = {
     "language/test_tilelang_language_tma_copy.py::*per_warp_leader*": "T.tma_copy whose place "
     "depends on the thread, on the CPU",
     "language/test_tilelang_language_tma_copy.py::*prefer_tma*": "text of TileLang's CUDA",
-    "language/test_tilelang_language_tma_copy.py::test_fp4_unpack*": "T.tma_copy that expands "
-    "elements of 4 bits",
+    "language/test_tilelang_language_tma_copy.py::test_fp4_unpack*": "text of TVM's IR",
     "language/test_tilelang_language_tma_copy.py::test_device_bound*": "tensors of pointers are "
     "not supported",
     "language/test_tilelang_language_tma_copy.py::*multicast": "multicast copies of "

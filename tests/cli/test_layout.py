@@ -1,5 +1,6 @@
 """``tilewright layout``: from scripts and IR text to pictures of layouts, and errors."""
 
+import re
 import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
 from pathlib import Path
@@ -74,7 +75,7 @@ def test_a_fragment_shows_thread_and_register_of_each_element(show):
     assert (code, err) == (0, "")
     head, _, body = out.partition("tile: fragment")
     assert head == "double for cuda:sm_90a, 32 threads\n\n"
-    assert "4 x 8 of float32: 32 threads x 1 registers" in body
+    assert "4 x 8 of float32: 32 threads x 1 register" in body
     # 32 elements for 32 threads: one each, row by row.
     rows = [line.split() for line in body.splitlines() if ":0" in line]
     assert rows[0] == ["0", *(f"{thread}:0" for thread in range(8))]
@@ -92,7 +93,7 @@ def test_shared_memory_shows_bytes_and_banks(show):
 def test_loops_refer_to_a_picture_that_is_the_same(show):
     _, out, _ = show("script.py", "--line", "16")
     assert out.count("for i, j in T.Parallel, line 16") == 1
-    assert "4 x 8 iterations: 32 threads x 1 iterations each" in out
+    assert "4 x 8 iterations: 32 threads x 1 iteration each" in out
     # The picture it refers to is left out here, so it has its own.
     assert "the same as" not in out
     assert " 31:0\n" in out
@@ -111,6 +112,39 @@ def test_swizzled_operands_have_no_bank_conflict_and_products_are_named(capsys):
     for number, row in enumerate(rows[-3:]):
         places = [int(cell.partition("/")[0]) for cell in row[1:]]
         assert places == [number * 128 + (column ^ number) * 16 for column in range(8)]
+
+
+def test_a_kernel_on_pointers_has_its_own_words_and_lines(tmp_path, capsys):
+    script = tmp_path / "rows.py"
+    script.write_text(
+        "import numpy as np\n"
+        "import tilewright as tw\n"
+        "from tilewright import tl\n"
+        "\n"
+        "@tw.jit\n"
+        "def softmax(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):\n"
+        "    offsets = tl.arange(0, BLOCK)\n"
+        "    at = tl.program_id(0) * columns + offsets\n"
+        "    x = tl.load(x_ptr + at, mask=offsets < columns, other=-float('inf'))\n"
+        "    shifted = x - tl.max(x, axis=0)\n"
+        "    numerator = tl.exp(shifted)\n"
+        "    tl.store(out_ptr + at, numerator / tl.sum(numerator, axis=0), mask=offsets < columns)\n"
+        "\n"
+        "x = np.ones((4, 100), np.float32)\n"
+        "softmax[(4,)](x, np.empty_like(x), 100, BLOCK=128)\n"
+    )
+    assert main.run(["layout", str(script)]) == 0
+    out = capsys.readouterr().out
+    assert "T.Parallel" not in out and "tile operation" not in out
+    assert " 0 more" not in out and " 1 registers" not in out and " 1 iterations" not in out
+    places = {
+        line.split(":")[0]: int(line.rpartition(":")[2])
+        for line in out.splitlines()
+        if ": fragment" in line
+    }
+    assert places["x"] == 9
+    assert set(places.values()) <= {9, 10, 11, 12}  # where values are computed, not the `def`
+    assert re.search(r"^element-wise operation, line 1\d", out, re.MULTILINE)
 
 
 def test_the_accumulator_lies_as_the_manual_says(capsys):
@@ -203,7 +237,7 @@ def test_ir_text_is_drawn_as_well(show):
     assert (code, err) == (0, "")
     assert out.startswith("k for cuda:sm_80, 64 threads\n")
     assert "s: shared" in out
-    assert "8 x 8 iterations: 64 threads x 1 iterations each" in out
+    assert "8 x 8 iterations: 64 threads x 1 iteration each" in out
 
 
 def test_layouts_of_an_amd_gpu(capsys):

@@ -65,7 +65,7 @@ def test_replicas_are_counted():
     copied = "layout #tile.fragment<(i : 4) replicate (r : 8) -> thread (i + r * 4) index (0)>"
     (drawing,) = drawn(f'%C = tile.alloc "C" {copied} : memref<4xf32, #f>').drawings
     assert labels(drawing) == [["0:0+7", "1:0+7", "2:0+7", "3:0+7"]]
-    assert "8 threads hold each element" in drawing.properties[0]
+    assert "8 threads own each element" in drawing.properties[0]
     assert drawing.diagram is not None
     assert drawing.diagram.legend == "thread:register+further threads"
 

@@ -45,6 +45,14 @@ class Grid:
     hidden_rows: int = 0
     hidden_columns: int = 0
 
+    @property
+    def hidden(self) -> str:
+        """What is not shown: ``3 more rows, 1 more column``; empty if nothing."""
+        counts = ((self.hidden_rows, "row"), (self.hidden_columns, "column"))
+        return ", ".join(
+            f"{count} more {what}{'s' if count > 1 else ''}" for count, what in counts if count
+        )
+
     def text(self) -> str:
         """The grid for a terminal."""
         width = max((len(cell.label) for cell in self.cells), default=1)
@@ -57,8 +65,8 @@ class Grid:
             cells = self.cells[row * self.columns : (row + 1) * self.columns]
             body = " ".join(f"{cell.label:>{width}}" for cell in cells)
             lines.append(f"{row:>{gutter}}  {body}")
-        if self.hidden_rows or self.hidden_columns:
-            lines.append(f"… {self.hidden_rows} more rows, {self.hidden_columns} more columns")
+        if self.hidden:
+            lines.append(f"… {self.hidden}")
         return "\n".join(line.rstrip() for line in lines)
 
 

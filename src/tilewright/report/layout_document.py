@@ -3,12 +3,15 @@
 A `Drawing` is one buffer or one parallel loop: what it is, where the user wrote it, properties as
 text, and a `Diagram` of its cells. Three kinds of cells:
 
-- *fragment*: an element; which thread holds it, in which register
+- *fragment*: an element; which thread owns it, in which register
 - *shared*: 16 bytes of a row (or one element, if the layout tears those apart); at which byte they
   are, and in which bank that is
 - *loop*: an iteration; which thread runs it, and as which of its iterations
 
 Threads are counted from the first of those that run the code: a role has its own thread 0.
+
+A kernel of `tl` or `tlx` that was raised to tiles has neither buffers nor loops of its own: its
+fragments are values, shown where they are computed, and its loops are element-wise operations.
 """
 
 from __future__ import annotations
@@ -38,6 +41,7 @@ from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.diagnostics import resolve
 from tilewright.ir.traversal import walk
 from tilewright.layouts.diagram import BANK_BYTES, BANKS, Diagram, draw
+from tilewright.passes.raising.function import GRID
 
 Kind: TypeAlias = Literal["fragment", "shared", "loop"]
 
@@ -99,41 +103,72 @@ def layouts_of(kernel: KernelOp, target: str, limits: Limits) -> KernelLayouts:
     name = function.sym_name.data if isinstance(function, FuncOp) else "kernel"
     seen: dict[Table, str] = {}
     drawings: list[Drawing] = []
+    starts = _first_uses(kernel) if _is_raised(function) else {}
     for op in walk(kernel):
         if isinstance(op, AllocOp) and isinstance(op.layout, FragmentAttr):
-            drawings.append(_fragment(op, Table.from_map(op.layout.data), limits, seen))
+            where = starts.get(op, op)
+            drawings.append(_fragment(op, where, Table.from_map(op.layout.data), limits, seen))
         elif isinstance(op, AllocOp) and op.space.is_shared:
             drawings.append(_shared(op, limits))
         elif isinstance(op, ParallelOp) and isinstance(op.layout, FragmentAttr):
-            drawings.append(_loop(op, Table.from_map(op.layout.data), limits, seen))
+            title = _title(op, is_raised=bool(starts))
+            drawings.append(_loop(op, title, Table.from_map(op.layout.data), limits, seen))
     # A pipelined loop and its epilogue contain the same GEMM.
     gemms = dict.fromkeys(_gemm_line(op) for op in walk(kernel) if isinstance(op, GemmOp))
     return KernelLayouts(name, target, kernel.num_threads or 0, tuple(gemms), tuple(drawings))
 
 
+def _is_raised(function: Operation | None) -> bool:
+    """Whether a kernel was written on pointers: it takes its grid as arguments."""
+    if not isinstance(function, FuncOp) or not function.body.blocks:
+        return False
+    names = {argument.name_hint for argument in function.body.block.args}
+    return names.issuperset(GRID)
+
+
+def _first_uses(kernel: KernelOp) -> dict[Operation, Operation]:
+    """The op that computes the values of each buffer first."""
+    found: dict[Operation, Operation] = {}
+    for op in walk(kernel):
+        for operand in op.operands:
+            if isinstance(operand.owner, AllocOp):
+                found.setdefault(operand.owner, op)
+    return found
+
+
 # -- threads and registers -----------------------------------------------------------------------
 
 
-def _fragment(op: AllocOp, table: Table, limits: Limits, seen: dict[Table, str]) -> Drawing:
+def _fragment(
+    op: AllocOp, where: Operation, table: Table, limits: Limits, seen: dict[Table, str]
+) -> Drawing:
     user = next((use.operation for use in op.result.uses), op)
-    copies = f", {table.replicas} threads hold each element" if table.replicas > 1 else ""
+    copies = f", {table.replicas} threads own each element" if table.replicas > 1 else ""
     lines = (
         f"{_sizes(table.shape)} of {_dtype(op)}: {table.num_threads} threads x "
-        f"{table.num_registers} registers{copies}{_role(user)}",
+        f"{_counted(table.num_registers, 'register')}{copies}{_role(user)}",
         _formula(op.layout, "register"),
     )
-    return _tabled(op.buffer_name, "fragment", op, lines, table, limits, seen)
+    return _tabled(op.buffer_name, "fragment", where, lines, table, limits, seen)
 
 
-def _loop(op: ParallelOp, table: Table, limits: Limits, seen: dict[Table, str]) -> Drawing:
-    line = _position(op)[1]
+def _title(op: ParallelOp, *, is_raised: bool) -> str:
+    """The header of a loop as it is written, or what it comes from."""
+    if is_raised:
+        return "element-wise operation"
     names = [each.name_hint or "" for each in op.body.block.args]
     is_written = all(name and not name.startswith("arg") for name in names)
-    title = f"for {', '.join(names)} in T.Parallel" if is_written else "tile operation"
+    return f"for {', '.join(names)} in T.Parallel" if is_written else "tile operation"
+
+
+def _loop(
+    op: ParallelOp, title: str, table: Table, limits: Limits, seen: dict[Table, str]
+) -> Drawing:
+    line = _position(op)[1]
     copies = f", each by {table.replicas} threads" if table.replicas > 1 else ""
     lines = (
-        f"{_sizes(table.shape)} iterations: {table.num_threads} threads x {table.num_registers} "
-        f"iterations each{copies}{_role(op)}",
+        f"{_sizes(table.shape)} iterations: {table.num_threads} threads x "
+        f"{_counted(table.num_registers, 'iteration')} each{copies}{_role(op)}",
         _formula(op.layout, "iteration"),
     )
     return _tabled(f"{title}, line {line}", "loop", op, lines, table, limits, seen)
@@ -334,6 +369,10 @@ def _formula(layout: object, last: str) -> str:
 def _dtype(op: AllocOp) -> str:
     stated = op.attributes.get("dtype") or op.properties.get("dtype")
     return stated.data if isinstance(stated, StringAttr) else str(element_type_of(op.result.type))
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _sizes(shape: Sequence[int]) -> str:

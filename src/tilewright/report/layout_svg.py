@@ -118,8 +118,8 @@ class _Canvas:
             for cell in grid.cells
         ]
         self.y = top + grid.rows * _CELL_HEIGHT + 4
-        if grid.hidden_rows or grid.hidden_columns:
-            self.text(f"{grid.hidden_rows} more rows, {grid.hidden_columns} more columns", "tick")
+        if grid.hidden:
+            self.text(grid.hidden, "tick")
 
     def _tick(self, x: int, y: int, text: str, anchor: str) -> None:
         self.parts.append(

@@ -7,6 +7,7 @@ import io
 import random
 import runpy
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -187,6 +188,15 @@ def test_ragged_tiles_are_clipped() -> None:
     assert verdicts(report) == [CheckResult.PROVED]
     assert verdicts(report, Check.BOUNDS) == [CheckResult.PROVED] * 2
     assert verdicts(report, Check.GUARD) == [CheckResult.REFUTED] * 2
+    guards = [each for each in report.findings if each.check is Check.GUARD]
+    assert [str(each).partition(" (")[0] for each in guards] == ["guard: needed"] * 2
+    others = [
+        replace(guards[0], verdict=each) for each in (CheckResult.PROVED, CheckResult.UNKNOWN)
+    ]
+    assert [str(each).partition(" (")[0] for each in others] == [
+        "guard: not needed",
+        "guard: unknown",
+    ]
     assert not any(finding.is_violation for finding in report.findings)
 
 

@@ -329,7 +329,7 @@ def test_other_hardware_is_named(name):
         with T.Kernel(1):
             getattr(T, name)(A)
 
-    assert mistake(kernel).startswith(f"error[TW1027]: T.{name} is for Blackwell GPUs")
+    assert mistake(kernel).startswith(f"error[TW1027]: T.{name} is for the mma.sync of sm_120")
 
 
 def test_names_that_are_gone_say_what_to_write():

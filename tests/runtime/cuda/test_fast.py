@@ -18,7 +18,7 @@ from tilewright.runtime.cuda import errors
 from tilewright.runtime.cuda.errors import CudaError
 from tilewright.runtime.cuda.launcher import Launcher
 from tilewright.runtime.cuda.module import load
-from tilewright.runtime.pointer import jit as jit_module
+from tilewright.runtime.pointer import compiled as compiled_module
 from tilewright.runtime.pointer.gpu import flatten
 from tilewright.runtime.specialise import CONSTEXPR
 
@@ -96,7 +96,7 @@ def scene(cuda, monkeypatch):
         cuda.sizes = [SIZES[kind] for kind in (*kinds, "scratch", "profile")]
         return compiled
 
-    monkeypatch.setattr(jit_module, "compile_kernel", compile_kernel)
+    monkeypatch.setattr(compiled_module, "compile_kernel", compile_kernel)
     return found
 
 

@@ -64,7 +64,7 @@ from tilewright.dialects.tile.base import integer_of
 from tilewright.dialects.tile.interfaces import is_async, writes
 from tilewright.dialects.tile.mbarrier import BarrierOp
 from tilewright.dialects.tile.mixed import Mixed
-from tilewright.dialects.type_utils import bit_width, shape_of
+from tilewright.dialects.type_utils import shape_of
 from tilewright.ir.interfaces import constant_value
 
 COPIES, STORES, MMAS = "copies", "stores", "mmas"
@@ -446,12 +446,10 @@ class Writer:
         self._add(TensorCommit(op, (base_of(op.barrier), self.needed(op.index, op))))
 
     def _bytes(self, op: AsyncCopyOp) -> int:
-        size = bit_width(op.dst.type)
-        for extent in shape_of(op.dst.type):
-            if extent < 0:
-                raise NotAnalysed(op, "the byte count of the copy is unknown")
-            size *= extent
-        return size // 8
+        size = op.size_bytes
+        if size is None:
+            raise NotAnalysed(op, "the byte count of the copy is unknown")
+        return size
 
     def _plain(self, op: Operation) -> None:
         accesses = tuple(self._accesses(op))

@@ -55,6 +55,8 @@ from tilewright.layouts.hardware.swizzle import ATOM_ROWS, choose_swizzle
 
 MAX_RANK = 5
 MAX_BOX = 256
+EXPANDED_BYTES = 128
+"""A row of a box that TMA expands: elements of 4 bits in the lower halves of 16 bytes each."""
 GRANULE_BYTES = 16
 BOX_ROW_BYTES = 128
 """The multiple of bytes at which a copy writes shared memory."""

@@ -61,6 +61,12 @@ def _tile_bytes(op: Operation, map: SSAValue) -> int:
     return int(np.prod(made.extents)) * bit_width(element_type_of(made.tensor.type)) // 8
 
 
+def _completed_bytes(map: SSAValue, size: int) -> int:
+    """What a load of so many bytes of shared memory completes: those of the tensor."""
+    made = _map_of(map)
+    return size // 2 if made is not None and made.expands is not None else size
+
+
 def _map_of(map: SSAValue) -> TensorMapOp | None:
     """The op that encodes a map; for an argument of a kernel, that of its launch."""
     owner = map.owner
@@ -97,9 +103,10 @@ def _load(compiler: Compiler, op: Operation) -> Act:
     region, span = span_of(compiler, dst)
     address = address_of(compiler, dst, [dst_index])
     at, buffer = compiler.slot(op.barrier_index), op.barrier
-    receivers = None
+    receivers = completed = None
     if isinstance(op, TmaLoadOp):
         size = _tile_bytes(op, op.map)
+        completed = _completed_bytes(op.map, size)
         receivers = None if op.multicast is None else compiler.slot(op.multicast)
     elif isinstance(op, BulkLoadOp):
         size = op.elements.value.data * bits_of_elements(op.dst) // 8
@@ -117,7 +124,8 @@ def _load(compiler: Compiler, op: Operation) -> Act:
         if isinstance(op, ClcTryCancelOp) and op.multicast is not None:
             mask = (1 << len(frame.block.cluster)) - 1
         for block in _receivers(frame, mask):
-            _start_load(frame, op, block, (region, span, start, size), (buffer, index), leader)
+            target = region, span, start, size
+            _start_load(frame, op, block, target, (buffer, index), leader, completed)
 
     return act
 
@@ -143,7 +151,9 @@ def _start_load(
     target: tuple[int, BufferSpan, int, int],
     barrier_ref: tuple[SSAValue, int],
     leader: int,
+    completed: int | None,
 ) -> None:
+    """Start a load to bytes of shared memory; `completed` of them are counted, all by default."""
     region, span, start, size = target
     # A pair's loads report to the leading block.
     is_pair = isinstance(op, TmaLoadOp) and op.pair is not None
@@ -174,7 +184,7 @@ def _start_load(
         history.mark_by_engine(access, agent, time)
     issuer.observed[agent] = time
     barrier.add_signal(block.clocks.forwarded(issuer, block.rank, receiver.rank))
-    barrier.complete_by(op, size)
+    barrier.complete_by(op, size if completed is None else completed)
 
 
 def _run(start: int, size: int, cell_bytes: int) -> Any:

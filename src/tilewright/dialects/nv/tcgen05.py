@@ -49,6 +49,7 @@ from typing import ClassVar
 from typing_extensions import override
 from xdsl.dialects.builtin import (
     BFloat16Type,
+    Float4E2M1FNType,
     Float8E4M3FNType,
     Float8E5M2Type,
     Float16Type,
@@ -112,8 +113,9 @@ _OPERANDS: Mapping[str, tuple[type[Attribute], ...]] = {
     "tf32": (Float32Type,),
     "f8f6f4": (Float8E4M3FNType, Float8E5M2Type),
     "i8": (IntegerType,),
-    "mxf8f6f4": (Float8E4M3FNType, Float8E5M2Type),
+    "mxf8f6f4": (Float8E4M3FNType, Float8E5M2Type, Float4E2M1FNType),
 }
+"""Elements of 4 bits have 8 bits each in shared memory: 16 are the first 8 of 16 bytes."""
 _RESULTS: Mapping[str, tuple[type[Attribute], ...]] = {
     "f16": (Float32Type, Float16Type),
     "tf32": (Float32Type,),
@@ -265,6 +267,9 @@ class Tcgen05MmaOp(AsmOp, RegionAccess):
         is_transposed = self.transposed_a is not None or self.transposed_b is not None
         if is_transposed and self.kind.data == "tf32":
             raise VerifyException("kind tf32 takes operands that are contiguous along K only")
+        sides = ((self.a_type, self.transposed_a), (self.b_type, self.transposed_b))
+        if any(isinstance(type, Float4E2M1FNType) and mark is not None for type, mark in sides):
+            raise VerifyException("operands of 4 bits are contiguous along K only")
         self._verify_types()
         self._verify_extents()
         self._verify_scales()
@@ -272,7 +277,8 @@ class Tcgen05MmaOp(AsmOp, RegionAccess):
     def _verify_types(self) -> None:
         kind = self.kind.data
         for name, type in (("a", self.a_type), ("b", self.b_type)):
-            if not isinstance(type, _OPERANDS[kind]) or bit_width(type) != self._operand_bits:
+            bits = 8 if isinstance(type, Float4E2M1FNType) else bit_width(type)
+            if not isinstance(type, _OPERANDS[kind]) or bits != self._operand_bits:
                 raise VerifyException(f"kind {kind} does not take {name} of type '{type}'")
         if not isinstance(self.d_type, _RESULTS[kind]):
             raise VerifyException(f"kind {kind} does not accumulate in '{self.d_type}'")

@@ -90,6 +90,9 @@ class TensorMapOp(AsmOp):
     """Elements of a tile along each dimension of the tensor, outermost first."""
     swizzle = integer_prop()
     fill = keyword_prop(FILLS, "zero")
+    expands = mark_prop()
+    """The bytes of the tensor have two elements of 4 bits each, and the box counts elements. In
+    shared memory 16 of them are the first 8 of 16 bytes."""
     result = result_def(TENSORMAP)
 
     traits = traits_def(Pure())
@@ -99,13 +102,22 @@ class TensorMapOp(AsmOp):
     SYNTAX: ClassVar[Mapping[str, AttributeSyntax]] = {"box": INT64_ARRAY}
 
     def __init__(
-        self, tensor: Operand, box: Sequence[int], swizzle: int, fill: str = "zero"
+        self,
+        tensor: Operand,
+        box: Sequence[int],
+        swizzle: int,
+        fill: str = "zero",
+        *,
+        expands: bool = False,
     ) -> None:
         super().__init__(
             operands=[tensor],
             result_types=[TENSORMAP],
             properties=given(
-                box=integers_attr(box), swizzle=integer_attr(swizzle), fill=string(fill)
+                box=integers_attr(box),
+                swizzle=integer_attr(swizzle),
+                fill=string(fill),
+                expands=mark(expands),
             ),
         )
 

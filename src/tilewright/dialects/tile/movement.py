@@ -23,7 +23,7 @@ from math import prod
 from typing import ClassVar
 
 from typing_extensions import override
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import Float4E2M1FNType, StringAttr, i8
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -64,7 +64,7 @@ from tilewright.dialects.tile.types import (
     space_of,
     squeezed,
 )
-from tilewright.dialects.type_utils import element_type_of, shape_of
+from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.text.assembly import TypeRule
 
 EVICTION_POLICIES = KeywordSyntax(("evict_normal", "evict_first", "evict_last"))
@@ -189,6 +189,8 @@ class AsyncCopyOp(TileOp):
     """The blocks of the cluster that all receive the data, one bit each."""
     flatten = mark_prop()
     """The dimensions of the source before the last are the rows of the destination, row-major."""
+    expands = mark_prop()
+    """Bytes of a tensor have two elements of 4 bits each, which get 8 bits in shared memory."""
     zeros = mark_prop()
     """Outside of its tensor the copy reads zero, whatever the safe value of the tensor is."""
 
@@ -213,6 +215,7 @@ class AsyncCopyOp(TileOp):
         eviction_policy: str | None = None,
         cluster_mask: int | None = None,
         flatten: bool = False,
+        expands: bool = False,
         zeros: bool = False,
         attributes: Mapping[str, Attribute] | None = None,
     ) -> None:
@@ -224,10 +227,18 @@ class AsyncCopyOp(TileOp):
                 eviction_policy=string(eviction_policy),
                 cluster_mask=integer_attr(cluster_mask),
                 flatten=mark(flatten),
+                expands=mark(expands),
                 zeros=mark(zeros),
             ),
             attributes=dict(attributes or {}),
         )
+
+    @property
+    def size_bytes(self) -> int | None:
+        """What arrives, with zeros where the tensor ends; None if it is not known."""
+        side = self.src if self.expands is not None else self.dst
+        shape = shape_of(side.type)
+        return None if min(shape) < 0 else prod(shape) * bit_width(side.type) // 8
 
     @override
     def is_async(self) -> bool:
@@ -250,19 +261,33 @@ class AsyncCopyOp(TileOp):
         source, destination = self.src.type, self.dst.type
         verify_numeric("the source", source)
         verify_numeric("the destination", destination)
-        if self.flatten is None:
+        if self.expands is not None:
+            self._verify_expanding(source, destination)
+        elif self.flatten is None:
             verify_extents(source, destination)
         else:
             self._verify_flattened(shape_of(source), shape_of(destination))
         verify_width(integer_of(self.coalesced_width))
         from_type, to_type = element_type_of(source), element_type_of(destination)
-        if from_type != to_type:
+        is_narrow = isinstance(from_type, Float4E2M1FNType) and to_type == i8 and self.is_bulk
+        if from_type != to_type and not is_narrow:
             raise VerifyException(
                 f"asynchronous copies cannot convert '{from_type}' to '{to_type}'; copy "
                 "through a fragment instead"
             )
         self._verify_spaces(space_of(source), space_of(destination))
         verify_barrier(self.barrier, self.barrier_index)
+
+    def _verify_expanding(self, source: Attribute, destination: Attribute) -> None:
+        """Each byte of a tensor becomes two elements."""
+        *outer, last = shape_of(source)
+        if not self.is_bulk or element_type_of(source) != i8:
+            raise VerifyException("expands requires a bulk copy of bytes")
+        if not have_equal_extents((*outer, 2 * last), shape_of(destination)):
+            raise VerifyException(
+                f"expands doubles the last extent: the source has {shape_text(shape_of(source))}, "
+                f"the destination {shape_text(shape_of(destination))}"
+            )
 
     def _verify_flattened(self, source: Sequence[int], destination: Sequence[int]) -> None:
         rows, columns = (1, 1, *destination)[-2:]

@@ -11,7 +11,13 @@ from typing import Any
 
 from tilewright.language.T.dtypes import ALIASES, DTYPES, vector_dtype
 
-_BLACKWELL = ("mma_gemm_blockscaled",)
+_OTHER_HARDWARE = {
+    "mma_gemm_blockscaled": (
+        "the mma.sync of sm_120 that reads block scales",
+        "use T.tcgen05_gemm_blockscaled on sm_100a, or scale the operands in a T.Parallel",
+    ),
+}
+"""Functions by name: the hardware, and what to write instead."""
 _INSTEAD = {
     "copy_cluster": (
         "shared memory of another block is not written; for a tile that several blocks read, "
@@ -41,10 +47,10 @@ def __getattr__(name: str) -> Any:
 
         if name in FAST:
             return FAST[name]
-    if name in _BLACKWELL:
+    if name in _OTHER_HARDWARE:
         from tilewright.language.T.sync import refused
 
-        return refused(name, "Blackwell GPUs")
+        return refused(name, *_OTHER_HARDWARE[name])
     if name in _INSTEAD:
         raise AttributeError(f"T.{name} is not supported: {_INSTEAD[name]}")
     raise AttributeError(f"T has no attribute {name}", name=name)

@@ -279,13 +279,12 @@ def _printed(value: Any) -> SSAValue:
 # -- other hardware ----------------------------------------------------------------------------
 
 
-def refused(name: str, hardware: str) -> Any:
+def refused(name: str, hardware: str, instead: str) -> Any:
     """A function of hardware that no target has."""
 
     def function(*_: Any, **__: Any) -> NoReturn:
         raise FrontendError(
-            f"T.{name} is for {hardware}, which no target of this compiler has: use the functions "
-            "for Hopper instead",
+            f"T.{name} is for {hardware}, which no target of this compiler has: {instead}",
             code=OTHER_HARDWARE,
         )
 

@@ -210,7 +210,8 @@ def tma_copy(
     """Start a bulk copy that reports its bytes to a barrier."""
     open_kernel("T.tma_copy")
     source, target = _sides("tma_copy", src, dst)
-    _same_dtype("tma_copy", source, target)
+    if not _expands(source, target):
+        _same_dtype("tma_copy", source, target)
     slot = None if barrier is None else barrier_operands("tma_copy", barrier)
     attributes = attributes_of(annotations)
     if leader_scope_threads is not None:
@@ -246,6 +247,13 @@ def _sides(op_name: str, src: Any, dst: Any) -> tuple[BufferRegion, BufferRegion
     if sides is None:
         return region(op_name, "the source", src), region(op_name, "the destination", dst)
     return sides
+
+
+def _expands(source: BufferRegion, target: BufferRegion) -> bool:
+    """Whether elements of 4 bits get 8 bits each in shared memory, as tensor cores take them."""
+    is_load = source.buffer.space is Space.GLOBAL and target.buffer.space.is_shared
+    types = (str(source.dtype), str(target.dtype))
+    return is_load and types == ("float4_e2m1fn", "float4_e2m1_unpacked")
 
 
 def _same_dtype(op_name: str, source: BufferRegion, target: BufferRegion) -> None:

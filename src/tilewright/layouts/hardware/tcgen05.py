@@ -41,7 +41,7 @@ _TYPES: Mapping[str, Mapping[str, int]] = {
     "tf32": {"tf32": 2},
     "f8f6f4": {"e4m3": 0, "e5m2": 1},
     "i8": {"u8": 0, "s8": 1},
-    "mxf8f6f4": {"e4m3": 0, "e5m2": 1},
+    "mxf8f6f4": {"e4m3": 0, "e5m2": 1, "e2m1": 5},
 }
 _RESULTS: Mapping[str, int] = {"f16": 0, "f32": 1, "s32": 2}
 _SWIZZLE_CODE = {0: 0, 128: 2, 64: 4, 32: 6}

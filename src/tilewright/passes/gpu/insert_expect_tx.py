@@ -31,7 +31,6 @@ from tilewright.dialects.tile import AsyncCopyOp, KernelOp
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.base import integer_of
 from tilewright.dialects.tile.tensor_memory import reports_to_pair
-from tilewright.dialects.type_utils import bit_width, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
@@ -91,8 +90,9 @@ def _expect_for_pair(op: AsyncCopyOp) -> None:
 
 
 def _bytes(op: AsyncCopyOp) -> int:
-    """What arrives: the whole tile, with zeros where the tensor ends."""
-    return prod(shape_of(op.dst.type)) * bit_width(op.dst.type) // 8
+    size = op.size_bytes
+    assert size is not None, "tiles in shared memory have known extents"
+    return size
 
 
 def _check(

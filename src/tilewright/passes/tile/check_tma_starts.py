@@ -16,7 +16,13 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
-from tilewright.analysis.copies.copy_instructions import GRANULE_BYTES, Starts, corner_of, granule
+from tilewright.analysis.copies.copy_instructions import (
+    EXPANDED_BYTES,
+    GRANULE_BYTES,
+    Starts,
+    corner_of,
+    granule,
+)
 from tilewright.dialects.tile import AsyncCopyOp, Space, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.mixed import Mixed
@@ -49,6 +55,8 @@ def _check(op: AsyncCopyOp, starts: Starts, engine: DiagnosticEngine) -> None:
         return  # between blocks of a cluster
     corner, bits = corner_of(side), bit_width(element_type_of(side.type))
     unit, name = granule(bits), base_of(side).name_hint or "the tensor"
+    if op.expands is not None:
+        unit = EXPANDED_BYTES // 2
     if not starts.is_multiple(corner[-1], unit, op):
         _report_column(op, corner[-1], unit, name, starts, engine)
     if is_store and not all(starts.is_nonneg(each, op) for each in corner):

@@ -35,6 +35,7 @@ from xdsl.dialects.builtin import (
     NoneAttr,
     StridedLayoutAttr,
     StringAttr,
+    UnitAttr,
     i8,
 )
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
@@ -44,6 +45,7 @@ from tilewright.dialects.func import FuncOp, argument_attributes
 from tilewright.dialects.memref import DimOp, LoadOp, StoreOp
 from tilewright.dialects.tile import (
     AllocOp,
+    AsyncCopyOp,
     CopyOp,
     FillOp,
     GemmOp,
@@ -58,6 +60,7 @@ from tilewright.dialects.tile import (
 from tilewright.dialects.tile.access import base_of
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.tile.signedness import is_unsigned
+from tilewright.dialects.tile.tensor_memory import Tcgen05GemmOp
 from tilewright.dialects.type_utils import element_type_of, shape_of
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.interfaces import constant_value
@@ -74,6 +77,7 @@ from tilewright.passes.tile.narrow_values import Kind, is_narrow
 from tilewright.passes.tile.tile_regions import TileRegion, part_of
 
 UNSUPPORTED = "TW6017"
+_EXPANDED = "float4_e2m1_unpacked"
 _MOVED = frozenset(
     (
         *("arith.addi", "arith.subi", "arith.muli", "arith.andi", "arith.ori", "arith.xori"),
@@ -101,8 +105,10 @@ class PackNarrowElements(Pass):
 
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for function in list(module.ops):
-            if isinstance(function, FuncOp) and function.body.blocks and has_narrow(function):
-                _Function(function, engine).pack()
+            if isinstance(function, FuncOp) and function.body.blocks:
+                _check_expanded(function, engine)
+                if has_narrow(function):
+                    _Function(function, engine).pack()
 
 
 def has_narrow(root: Operation) -> bool:
@@ -112,6 +118,39 @@ def has_narrow(root: Operation) -> bool:
         for op in walk(root)
         for value in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.args))
     )
+
+
+def _check_expanded(function: FuncOp, engine: DiagnosticEngine) -> None:
+    """Report elements that TMA expands, and that something else than a tensor core reads."""
+    for op in walk(function):
+        if isinstance(op, Tcgen05GemmOp) and op.is_scaled:
+            for value in (op.a, op.b):
+                owner = base_of(value).owner
+                if element_type_of(value.type) == i8 and not _is_expanded(owner):
+                    engine.error(
+                        op,
+                        "a block-scaled GEMM multiplies no integers: elements of 4 bits are those "
+                        f"of {_EXPANDED}",
+                        UNSUPPORTED,
+                    )
+        elif isinstance(op, AllocOp) and _is_expanded(op):
+            users = [use.operation for use in op.result.uses]
+            parts = [each for each in users if isinstance(each, RegionOp)]
+            users += [use.operation for each in parts for use in each.result.uses]
+            for user in users:
+                if not isinstance(user, RegionOp | AsyncCopyOp | Tcgen05GemmOp):
+                    engine.error(
+                        user,
+                        f"elements of {_EXPANDED} are written by T.tma_copy and read by "
+                        "block-scaled GEMMs only: 16 of them are the first 8 of 16 bytes",
+                        UNSUPPORTED,
+                    )
+                    return
+
+
+def _is_expanded(owner: object) -> bool:
+    """Whether a buffer has elements of 4 bits that TMA expands."""
+    return isinstance(owner, AllocOp) and owner.dtype is not None and owner.dtype.data == _EXPANDED
 
 
 @dataclass
@@ -231,6 +270,8 @@ class _Function:
             self._store(op, code)
         elif isinstance(op, CopyOp):
             self._copy(op, code)
+        elif isinstance(op, AsyncCopyOp):
+            self._expand(op, code)
         elif isinstance(op, FillOp):
             self._fill(op, code)
         elif isinstance(op, DimOp):
@@ -411,6 +452,21 @@ class _Function:
         self.values[value] = kind
 
     # -- copies ------------------------------------------------------------------------------
+
+    def _expand(self, op: AsyncCopyOp, code: IndexBuilder) -> None:
+        """Bulk copies move bytes; to elements of 8 bits they expand them."""
+        packed = [self._is_packed(each) for each in (op.src, op.dst)]
+        if not op.is_bulk or not packed[0] or self._kind(op.dst) is not None:
+            self._refuse(
+                op,
+                "an asynchronous copy moves them to elements of float4_e2m1_unpacked only",
+                "use T.copy",
+            )
+            return
+        region = self._bytes_of(op, op.src, code)
+        if region is not None:
+            op.operands[0] = region
+            op.expands = UnitAttr()
 
     def _copy(self, op: CopyOp, code: IndexBuilder) -> None:
         source, target = self._kind(op.src), self._kind(op.dst)

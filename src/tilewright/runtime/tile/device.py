@@ -191,7 +191,7 @@ def _viewed(step: Step, operands: Sequence[Any]) -> Address:
 
 
 def _map_spec(step: Step, array: Address) -> dict[str, Any]:
-    element, size, box, swizzle, fill = step.constants
+    element, size, box, swizzle, fill, expands = step.constants
     return {
         "cuda_type": cuda_type_of(element),
         "element_bytes": size,
@@ -200,6 +200,7 @@ def _map_spec(step: Step, array: Address) -> dict[str, Any]:
         "box": tuple(box),
         "swizzle_bytes": swizzle,
         "padding": fill,
+        "fp4_padded": expands,
     }
 
 

@@ -382,4 +382,5 @@ def _tensor_map_spec(value: SSAValue) -> TensorMapSpec:
         owner.swizzle.value.data,
         element=str(element),
         fill=owner.fill.data,
+        fp4_padded=owner.expands is not None,
     )

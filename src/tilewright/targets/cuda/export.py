@@ -56,6 +56,7 @@ _MAP_TYPES = {
     "i16": "CU_TENSOR_MAP_DATA_TYPE_UINT16",
 }
 _BYTE_MAP = "CU_TENSOR_MAP_DATA_TYPE_UINT8"
+_EXPANDING_MAP = "CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B"
 _SWIZZLES = {0: "NONE", 32: "32B", 64: "64B", 128: "128B"}
 _KEYWORDS = """
 alignas alignof asm auto bool break case catch char class const constexpr continue default delete do
@@ -283,10 +284,13 @@ class _Writer:
             self.lines.append(f"const int64_t {name}[] = {{{self.undeclared.pop(name)}}};")
 
     def _map(self, step: Step, name: str, tensor: str) -> None:
-        element, size, box, swizzle, _ = step.constants
+        element, size, box, swizzle, _, expands = step.constants
         rank = len(box)
         inner = [f"(cuuint64_t){tensor}_shape[{axis}]" for axis in reversed(range(rank))]
         strides = self._map_strides(tensor, size, inner)
+        kind = _MAP_TYPES.get(element, _BYTE_MAP)
+        if expands:  # two elements of 4 bits in a byte
+            inner[0], kind = f"{inner[0]} * 2", _EXPANDING_MAP
         boxes = ", ".join(str(each) for each in reversed(box))
         ones = ", ".join("1" for _ in box)
         self.lines += [
@@ -295,7 +299,7 @@ class _Writer:
             f"  const cuuint64_t extents[] = {{{', '.join(inner)}}};",
             f"  const cuuint64_t strides[] = {{{', '.join(strides) or '0'}}};",
             f"  const cuuint32_t box[] = {{{boxes}}}, steps[] = {{{ones}}};",
-            f"  status = cuTensorMapEncodeTiled(&{name}, {_MAP_TYPES.get(element, _BYTE_MAP)}, "
+            f"  status = cuTensorMapEncodeTiled(&{name}, {kind}, "
             f"{rank}, (void*){tensor}, extents, strides, box, steps,",
             f"      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_{_SWIZZLES[swizzle]}, "
             "CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);",

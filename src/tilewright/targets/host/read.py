@@ -97,6 +97,7 @@ class _Reader:
                 tuple(op.extents),
                 op.swizzle.value.data,
                 op.fill.data,
+                op.expands is not None,
             )
             self._add("map", op.results[0], (self._operand(op.tensor),), constants)
         elif isinstance(op, ViewOp):

@@ -208,23 +208,28 @@ def chained_gemms(M, N, K, columns):
     return main
 
 
-def scaled_gemm(M, N, K, block_N=128, block_K=128, granularity=128, num_stages=2):
-    """Operands of 8 bits with a scale for each 128 along K, four of them in a word."""
+def scaled_gemm(M, N, K, block_N=128, block_K=128, granularity=128, num_stages=2, fours=""):
+    """Operands of 8 bits with a scale for each 128 along K, four of them in a word.
+
+    Those named in `fours` have 4 bits in their tensor, and 8 in shared memory.
+    """
     block_M, k_iters = 128, K // block_K
+    a_type, b_type = ("float4_e2m1fn" if side in fours else "float8_e4m3fn" for side in "AB")
+    a_held, b_held = ("float4_e2m1_unpacked" if side in fours else "float8_e4m3fn" for side in "AB")
     period = granularity * 4 // block_K
     groups = -(-K // (4 * granularity))
 
     @T.prim_func
     def main(
-        A: T.Tensor((M, K), "float8_e4m3fn"),
-        B: T.Tensor((N, K), "float8_e4m3fn"),
+        A: T.Tensor((M, K), a_type),
+        B: T.Tensor((N, K), b_type),
         SFA: T.Tensor((groups * M,), "uint32"),
         SFB: T.Tensor((groups * N,), "uint32"),
         C: T.Tensor((M, N), "float32"),
     ):
         with T.Kernel(M // block_M, N // block_N, threads=128) as (bx, by):
-            A_shared = T.alloc_shared((num_stages, block_M, block_K), "float8_e4m3fn")
-            B_shared = T.alloc_shared((num_stages, block_N, block_K), "float8_e4m3fn")
+            A_shared = T.alloc_shared((num_stages, block_M, block_K), a_held)
+            B_shared = T.alloc_shared((num_stages, block_N, block_K), b_held)
             SFA_shared = T.alloc_shared((num_stages, block_M), "uint32")
             SFB_shared = T.alloc_shared((num_stages, block_N), "uint32")
             C_tmem = T.alloc_tmem([block_M, block_N], "float32")

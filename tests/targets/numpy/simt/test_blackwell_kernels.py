@@ -19,6 +19,8 @@ from tests.targets.numpy.simt.blackwell_kernels import (
     stored_in_branches,
 )
 from tests.targets.numpy.simt.simt_support import example_results, lowered
+from tilewright import T
+from tilewright.ir.diagnostics import CompileError
 from tilewright.passes.gpu.pipeline import GpuPipeline
 from tilewright.targets.cuda.compile import compile_module
 from tilewright.targets.numpy.simt import Buffer, compile_simt
@@ -118,6 +120,51 @@ def test_block_scales() -> None:
         np.float32
     )
     both(scaled_gemm(m, n, k), [a, b, *words, expected])
+
+
+@pytest.mark.parametrize("fours", ["A", "B", "AB"])
+def test_elements_of_4_bits_are_expanded(fours: str) -> None:
+    """TMA distributes 8 bytes over 16, and the tensor cores read them there."""
+    rng = np.random.default_rng(5)
+    m, n, k = 128, 128, 256
+    operands: list[np.ndarray] = []
+    values: list[np.ndarray] = []
+    for side, rows in zip("AB", (m, n), strict=True):
+        if side in fours:
+            bytes_ = rng.integers(0, 256, (rows, k // 2), dtype=np.uint8)
+            codes = np.stack([bytes_ & 15, bytes_ >> 4], -1).reshape(rows, k)
+            operands.append(bytes_)
+            values.append(codes.view(ml_dtypes.float4_e2m1fn).astype(np.float64))
+        else:
+            operands.append(small(rng, rows, k, dtype=FP8))
+            values.append(operands[-1].astype(np.float64))
+    exponents = [rng.integers(125, 130, (rows, 4)) for rows in (m, n)]
+    words = [_packed(each) for each in exponents]
+    factors = [np.repeat(2.0 ** (each - 127.0), 128, axis=1)[:, :k] for each in exponents]
+    expected = ((values[0] * factors[0]) @ (values[1] * factors[1]).T).astype(np.float32)
+    kernel = scaled_gemm(m, n, k, fours=fours)
+    both(kernel, [*operands, *words, expected])
+    program = compile_module(tw.compile(kernel).prim_func.module, "sm_100a")
+    assert program.spill_bytes == 0
+    (compiled,) = program.kernels.values()
+    maps = [each.fp4_padded for each in compiled.metadata.tensor_maps]
+    assert sum(maps) == len(fours)
+
+
+def test_only_tensor_cores_see_expanded_elements() -> None:
+    @T.prim_func
+    def main(A: T.Tensor((128, 128), "float4_e2m1fn"), B: T.Tensor((128, 128), "uint8")):
+        with T.Kernel(1, threads=128):
+            tile = T.alloc_shared((128, 128), "float4_e2m1_unpacked")
+            done = T.alloc_barrier(128)
+            T.tma_copy(A, tile, barrier=done)
+            T.mbarrier_arrive(done)
+            T.mbarrier_wait_parity(done, 0)
+            for i, j in T.Parallel(128, 128):
+                B[i, j] = T.reinterpret(tile[i, j], "uint8")
+
+    with pytest.raises(CompileError, match=r"TW6017.*float4_e2m1_unpacked"):
+        tw.compile(main)
 
 
 def _packed(exponents: np.ndarray) -> np.ndarray:

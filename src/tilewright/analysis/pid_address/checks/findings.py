@@ -53,6 +53,12 @@ VIOLATIONS = frozenset({Check.COALESCE, Check.BOUNDS, Check.RACE, Check.OVERFLOW
 """Checks that state a claim; the others give hints and notes, which nothing can violate."""
 
 
+_OUTCOMES: Mapping[Check, Mapping[CheckResult, str]] = {
+    Check.GUARD: {CheckResult.PROVED: "not needed", CheckResult.REFUTED: "needed"},
+    Check.ORDER: {CheckResult.REFUTED: "note"},
+    Check.LANES: {CheckResult.REFUTED: "note"},
+    Check.ALIGNMENT: {CheckResult.UNKNOWN: "note"},
+}
 _CONDITIONAL = frozenset({Check.BOUNDS, Check.OVERFLOW})
 """Checks that give a condition on open arguments instead of a violation."""
 
@@ -132,8 +138,13 @@ class Finding:
         is_open = self.witness is not None and bool(self.witness.args)
         return not (is_open and self.check in _CONDITIONAL)
 
+    @property
+    def outcome(self) -> str:
+        """The verdict in text; notes state no claim that could be proved or refuted."""
+        return _OUTCOMES.get(self.check, {}).get(self.verdict, self.verdict.value)
+
     def __str__(self) -> str:
-        return f"{self.check}: {self.verdict} ({self.method}): {self.message}"
+        return f"{self.check}: {self.outcome} ({self.method}): {self.message}"
 
 
 def program_text(program: Sequence[int]) -> str:

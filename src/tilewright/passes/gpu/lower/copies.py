@@ -8,7 +8,9 @@ from math import prod
 from xdsl.dialects.builtin import MemRefType, NoneAttr, i16
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from tilewright.analysis.copies.copy_instructions import EXPANDED_BYTES
 from tilewright.analysis.layout_inference.scopes import threads_of
+from tilewright.analysis.layout_inference.table import NotALayout
 from tilewright.analysis.tensors.outside_values import other_than_zero, stays_inside
 from tilewright.analysis.tensors.tensor_geometry import (
     declared_strides,
@@ -87,13 +89,20 @@ def _tma_load(op: AsyncCopyOp, storage: BufferStorage) -> None:
     # The rows of a flattened copy are the outer dimensions of its box.
     outer = [] if op.flatten is None else box[:-1]
     tile = [prod(outer), box[-1]] if outer else box
+    expands = op.expands is not None
+    if expands:
+        tile = [*tile[:-1], 2 * tile[-1]]
+        _check_expanding(tile, part.map.swizzle)
     boxes = TmaBoxes.of(tile, bit_width(element_type_of(op.src.type)), part.map.swizzle)
     shape = (*outer, boxes.box[-1]) if outer else boxes.box
     is_pair = nv_names.PAIR in op.attributes
-    map = tensor_map(op, source.buffer, shape, part.map.swizzle)
+    map = tensor_map(op, source.buffer, shape, part.map.swizzle, expands=expands)
+    first = source.offsets
+    if expands:  # which count elements
+        first = (*first[:-1], combined(code, "*", first[-1], 2))
     for start in boxes.starts:
         inside = (*(0 for _ in outer), start[-1]) if outer else start
-        coordinates = moved(code, source.offsets, inside)
+        coordinates = moved(code, first, inside)
         offset = part.offset(code, boxes.indices(code, target, start))
         code.add(
             TmaLoadOp(
@@ -126,7 +135,23 @@ def moved(code: IndexBuilder, offsets: Sequence[Mixed], start: Sequence[int]) ->
     return [code.index(combined(code, "+", offset, by)) for offset, by in pairs]
 
 
-def tensor_map(op: Operation, tensor: SSAValue, box: Sequence[int], swizzle: int) -> SSAValue:
+def _check_expanding(tile: Sequence[int], swizzle: int) -> None:
+    """TMA expands rows of 128 elements."""
+    if tile[-1] % EXPANDED_BYTES or swizzle != EXPANDED_BYTES:
+        raise NotALayout(
+            f"TMA expands elements of 4 bits in rows of {EXPANDED_BYTES}, swizzled over as many "
+            f"bytes: the tile has rows of {tile[-1]} elements and a swizzle of {swizzle} bytes"
+        )
+
+
+def tensor_map(
+    op: Operation,
+    tensor: SSAValue,
+    box: Sequence[int],
+    swizzle: int,
+    *,
+    expands: bool = False,
+) -> SSAValue:
     """The map, made by the host before the kernel; one for each kind of tile."""
     from tilewright.dialects.tile import KernelOp
 
@@ -142,9 +167,10 @@ def tensor_map(op: Operation, tensor: SSAValue, box: Sequence[int], swizzle: int
             and other.tensor is tensor
             and other.extents == tuple(box)
             and other.swizzle.value.data == swizzle
+            and (other.expands is not None) == expands
         ):
             return other.result
-    made = TensorMapOp(tensor, box, swizzle)
+    made = TensorMapOp(tensor, box, swizzle, expands=expands)
     inherit_location(made, op.location)
     block.insert_op_before(made, kernel)
     made.result.name_hint = f"{tensor.name_hint or 'tensor'}_map"

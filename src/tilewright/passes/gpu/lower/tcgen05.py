@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import Float32Type, IntegerType, i1, i16, i32
+from xdsl.dialects.builtin import Float4E2M1FNType, Float32Type, IntegerType, i1, i16, i32
 from xdsl.ir import Attribute, SSAValue
 
 from tilewright.dialects.arith import (
@@ -147,7 +147,10 @@ def _kind(op: Tcgen05GemmOp) -> str:
 
 
 def _types(op: Tcgen05GemmOp) -> tuple[Attribute, Attribute, Attribute]:
-    return element_type_of(op.a.type), element_type_of(op.b.type), element_type_of(op.c.type)
+    a, b, c = (element_type_of(each.type) for each in (op.a, op.b, op.c))
+    if op.is_scaled:  # bytes hold elements of 4 bits
+        a, b = (Float4E2M1FNType() if isinstance(e, IntegerType) else e for e in (a, b))
+    return a, b, c
 
 
 def _scales(

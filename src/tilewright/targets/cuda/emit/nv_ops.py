@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import (
     BFloat16Type,
+    Float4E2M1FNType,
     Float8E4M3FNType,
     Float8E5M2Type,
     Float16Type,
@@ -54,6 +55,7 @@ _PTX_TYPES: Mapping[type[Attribute], str] = {
     Float32Type: "tf32",
     Float8E4M3FNType: "e4m3",
     Float8E5M2Type: "e5m2",
+    Float4E2M1FNType: "e2m1",
 }
 
 

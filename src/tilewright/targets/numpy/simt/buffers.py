@@ -402,6 +402,9 @@ class TensorMap:
     """Elements of memory from the first one on."""
     lead_bytes: int = 0
     """Bytes of memory before the first element."""
+    expands: bool = False
+    """Whether 8 bytes of the tensor, with 16 elements, are the first of 16 in shared memory; the
+    box counts bytes of the tensor."""
 
     @property
     def itemsize(self) -> int:
@@ -409,4 +412,10 @@ class TensorMap:
 
     @property
     def bytes(self) -> int:
+        """Of the tensor, that a copy moves."""
         return int(np.prod(self.box)) * self.itemsize
+
+    @property
+    def shared_bytes(self) -> int:
+        """Of shared memory, over which they are distributed."""
+        return self.bytes * (2 if self.expands else 1)

@@ -33,6 +33,10 @@ from tilewright.targets.numpy.simt.sync import PhaseBarrier, barrier_at, barrier
 _ALIGN_BYTES = 128
 """A tile begins at such a multiple in shared memory."""
 _STRIDE_BYTES = 16
+_EXPANDED_ROW = 128
+"""Elements of 4 bits in a row of a box that is expanded."""
+_EXPANDED_PART = 8
+"""Of 16 bytes, those with 16 elements of 4 bits."""
 
 _COMBINE: Mapping[str, Any] = {
     "add": np.add,
@@ -48,10 +52,15 @@ def _tensor_map(compiler: Compiler, op: Operation) -> Act:
     assert isinstance(op, TensorMapOp)
     source, target = compiler.slot(op.tensor), compiler.slot(op.result)
     box, swizzle, fill = op.extents, op.swizzle.value.data, op.fill.data
+    if op.expands is not None:
+        box = (*box[:-1], box[-1] // 2)
 
     def act(frame: Frame) -> None:
         held = frame.env[source]
-        made = TensorMap(held.name, held.tensor, box, swizzle, fill, held.size, held.lead_bytes)
+        made = TensorMap(
+            *(held.name, held.tensor, box, swizzle, fill, held.size, held.lead_bytes),
+            expands=op.expands is not None,
+        )
         _check_map(frame, made)
         frame.env[target] = made
 
@@ -60,7 +69,13 @@ def _tensor_map(compiler: Compiler, op: Operation) -> Act:
 
 def _check_map(frame: Frame, map: TensorMap) -> None:
     """What the driver refuses to encode."""
-    inner = map.box[-1] * map.itemsize
+    inner = map.box[-1] * map.itemsize * (2 if map.expands else 1)
+    if map.expands and inner != _EXPANDED_ROW:
+        raise frame.problem(
+            "shape",
+            f"a TMA box of '{map.name}' that is expanded has rows of {inner} elements, expected "
+            f"{_EXPANDED_ROW}",
+        )
     if inner % _STRIDE_BYTES:
         raise frame.problem(
             "misaligned",
@@ -104,13 +119,19 @@ class _Tile:
                 f"which is not a multiple of {_ALIGN_BYTES}",
             )
         count = int(np.prod(map.box))
-        if index < 0 or start + map.bytes > buffer.base + buffer.size * buffer.dtype.itemsize:
+        if (
+            index < 0
+            or start + map.shared_bytes > buffer.base + buffer.size * buffer.dtype.itemsize
+        ):
             raise frame.problem(
                 "out of bounds",
                 f"a TMA box of {count} elements at {buffer.name}[{index}] does not fit: "
                 f"'{buffer.name}' has {buffer.size} elements",
             )
-        plain = start + np.arange(count) * map.itemsize
+        offset = np.arange(count) * map.itemsize
+        if map.expands:  # 8 bytes of every 16
+            offset += offset // _EXPANDED_PART * _EXPANDED_PART
+        plain = start + offset
         self.addresses = swizzle_address(plain, map.swizzle)
         self.window = [
             (max(first, 0), min(first + extent, size))
@@ -124,12 +145,13 @@ class _Tile:
     def _check_start(self, frame: Frame) -> None:
         """Any other start ends a kernel with an illegal instruction."""
         offset = self.at[-1] * self.map.itemsize
-        if offset % _STRIDE_BYTES:
+        unit = _EXPANDED_ROW // 2 if self.map.expands else _STRIDE_BYTES
+        if offset % unit:
             raise frame.problem(
                 "misaligned",
                 f"a TMA box of '{self.map.name}' starts at column {self.at[-1]}, byte "
                 f"{offset} of its "
-                f"row, which is not a multiple of {_STRIDE_BYTES}",
+                f"row, which is not a multiple of {unit}",
             )
 
     def _check_memory(self, frame: Frame) -> None:
@@ -240,6 +262,8 @@ def _tma_load(compiler: Compiler, op: Operation) -> Act:
     def act(frame: Frame) -> None:
         leader = frame.leader("nv.tma_load")
         corner = [int(frame.wide(frame.env[each])[leader]) for each in coordinates]
+        if frame.env[map].expands:  # coordinates count elements
+            corner[-1] //= 2
         index = int(frame.wide(frame.env[to])[leader])
         barrier = target_barrier(frame, where, at, leader)
         tile = _Tile(frame, frame.env[map], frame.env[target], index, corner)

@@ -12,7 +12,9 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
+import ml_dtypes
 import numpy as np
+from xdsl.dialects.builtin import Float4E2M1FNType, i8
 from xdsl.ir import Operation
 
 from tilewright.analysis.thread_sync.tensor_memory import Accessor, Cells
@@ -53,6 +55,7 @@ _COLUMN_MASK = 0xFFFF
 _MASK64 = (1 << 64) - 1
 _E8M0_BIAS = 127
 _E8M0_NAN = 255
+_EXPANDED = 16
 
 
 def _unit(frame: Frame) -> str:
@@ -173,7 +176,11 @@ class _Mma:
         self.ids = compiler.all_slots(op.scale_ids)
         self.m, self.n, self.k = op.mnk
         self.group = op.group_size
-        types = [scalar_type(each) for each in (op.a_type, op.b_type, op.d_type)]
+        self.is_expanded = [isinstance(e, Float4E2M1FNType) for e in (op.a_type, op.b_type)]
+        """Which operands have elements of 4 bits, 16 of them in the first 8 of 16 bytes."""
+        sides = zip((op.a_type, op.b_type), self.is_expanded, strict=True)
+        types = [scalar_type(i8 if narrow else each) for each, narrow in sides]
+        types.append(scalar_type(op.d_type))
         self.a_type, self.b_type, self.d_type = (each.dtype for each in types if each is not None)
         self.rows = self.m // self.group
         self.columns = result_columns(self.m, self.n, self.group)
@@ -201,6 +208,7 @@ class _Mma:
             a_addresses = operand_addresses(
                 frame, a_value, self.rows, self.k, 8 * size, k_major, op.name
             )
+            a_addresses = self._in_bytes(a_addresses, 0)
         b_addresses = operand_addresses(
             frame,
             issue.value(self.b),
@@ -210,6 +218,7 @@ class _Mma:
             op.transposed_b is None,
             op.name,
         )
+        b_addresses = self._in_bytes(b_addresses, 1)
         scales = [issue.value(each) for each in self.scales]
         ids = [issue.value(each) for each in self.ids] or [0, 0]
         for cta in range(self.group):
@@ -231,7 +240,7 @@ class _Mma:
         d_location = self.location[0], self.location[1] + d_lane, self.location[2] + d_column
 
         def finish() -> None:
-            b = np.concatenate([elements(each.arena, b_addresses, self.b_type) for each in blocks])
+            b = np.concatenate([self._elements(each, b_addresses, 1) for each in blocks])
             b = as_read(as_signed(b, op.unsigned_b)).astype(self._wide)
             if scales:
                 b = b * self._factors(memories[0], scales[1], ids[1], self.n)[:, None]
@@ -253,6 +262,19 @@ class _Mma:
     @property
     def _wide(self) -> Any:
         return np.int32 if self.d_type.kind == "i" else np.float32
+
+    def _in_bytes(self, addresses: Any, side: int) -> Any:
+        """Where the elements of an operand are: those of 4 bits share bytes."""
+        inside: Any = np.arange(int(addresses.shape[1])) % _EXPANDED
+        return addresses - inside + inside // 2 if self.is_expanded[side] else addresses
+
+    def _elements(self, block: BlockRun, addresses: Any, side: int) -> Any:
+        """An operand in shared memory, [rows along M or N, depth]."""
+        if not self.is_expanded[side]:
+            return elements(block.arena, addresses, (self.a_type, self.b_type)[side])
+        bytes_: Any = elements(block.arena, addresses, np.dtype(np.uint8))
+        shifts: Any = (np.arange(int(addresses.shape[1])) % 2 * 4).astype(np.uint8)
+        return (bytes_ >> shifts & 15).view(ml_dtypes.float4_e2m1fn)
 
     # -- operand A -----------------------------------------------------------------------------
 
@@ -278,7 +300,7 @@ class _Mma:
         parts: list[Any] = []
         for block, memory in zip(blocks, memories, strict=True):
             if addresses is not None:
-                parts.append(elements(block.arena, addresses, self.a_type))
+                parts.append(self._elements(block, addresses, 0))
                 continue
             lane, column = _split(address)
             lanes = self.a_lanes + lane + half * (LANES // 2)

@@ -48,6 +48,8 @@ def _async_copy(base: Emitter, op: Operation) -> None:
     name = "pair_copy" if reports_to_pair(op) else "async_copy"
     text = f"rt.{name}({{0}}, {{1}}, {emitter.site()}"
     zeros = "" if op.zeros is None else ", fill=0"
+    if op.expands is not None:
+        zeros += ", expand=True"
     if op.barrier is None or op.barrier_index is None:
         emitter.call(f"{text}{zeros})", source, target)
         return

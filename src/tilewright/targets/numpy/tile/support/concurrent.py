@@ -216,6 +216,7 @@ class ConcurrentRuntime(Runtime):
         index: Any = 0,
         *,
         flatten: bool = False,
+        expand: bool = False,
         fill: Any = None,
         complete_tx: Callable[[int], None] | None = None,
     ) -> None:
@@ -226,6 +227,7 @@ class ConcurrentRuntime(Runtime):
         one, other = as_region(source), as_region(target)
         barrier = None if barriers is None else barriers.at(index)
         what = f"the copy {one.text()} -> {other.text()}"
+        size = (one if expand else other).bytes
         if barrier is not None or other.buffer.is_global:
             is_store = other.buffer.is_global
             check_tma_start(other if is_store else one, is_store=is_store)
@@ -235,11 +237,12 @@ class ConcurrentRuntime(Runtime):
             if barrier is not None:
                 self._release(operation)
             with issue:
-                move(one, other, COPIES if barrier is None else "", flatten=flatten, fill=fill)
+                engine = COPIES if barrier is None else ""
+                move(one, other, engine, flatten=flatten, expand=expand, fill=fill)
             if complete_tx is not None:
-                complete_tx(other.bytes)
+                complete_tx(size)
             elif barrier is not None:
-                barrier.complete_tx(other.bytes)
+                barrier.complete_tx(size)
 
         operation = Operation(what, finish, site, fix=_fix(barrier, other))
         self._hold(operation, [(one, False), (other, True)], site)
@@ -247,7 +250,7 @@ class ConcurrentRuntime(Runtime):
             own = self._own
             (own.stores if other.buffer.is_global else own.copies).issue(operation)
         elif barriers is not None and not barriers.is_explicit and complete_tx is None:
-            self.expect_tx(barriers, index, other.bytes)
+            self.expect_tx(barriers, index, size)
         self.machine.issue(COPIES, operation)
 
     def cp_async(

@@ -30,14 +30,21 @@ def move(
     engine: str = "",
     *,
     flatten: bool = False,
+    expand: bool = False,
     fill: Any = None,
 ) -> None:
     """Copy a region; `engine` is the asynchronous unit that runs it, empty for tasks.
 
-    With `flatten` the dimensions of the source before the last are the rows of the target.
+    With `flatten` the dimensions of the source before the last are the rows of the target; with
+    `expand` the two halves of each byte become elements.
     """
     values, defined = read_for(source, target, engine, fill)
     values = _as_target(values, source, target)
+    if expand:
+        values = np.stack([values & 15, values >> 4 & 15], -1).reshape(target.extents)
+        defined = None if defined is None else np.repeat(defined, 2, -1).reshape(target.extents)
+        target.write(values, defined, engine=engine)
+        return
     if flatten:
         values = values.reshape(target.extents)
         defined = None if defined is None else defined.reshape(target.extents)

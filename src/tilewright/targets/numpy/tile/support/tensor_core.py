@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from typing_extensions import override
 
@@ -31,6 +32,7 @@ from tilewright.targets.numpy.tile.support.regions import TileSlice, as_region, 
 _K_STEP = 32
 """Elements along K that one instruction of a scaled GEMM multiplies."""
 _E8M0_BIAS, _E8M0_NAN = 127, 255
+_E2M1 = np.arange(16, dtype=np.uint8).view(ml_dtypes.float4_e2m1fn).astype(np.float32)
 
 Block = tuple[int, ...]
 
@@ -115,7 +117,7 @@ class TensorCoreRuntime(ConcurrentRuntime):
         """Issue a copy whose bytes the first block of the pair counts, for both of them."""
         position, rank = int(index), int(self.cluster_rank())
         first = self._block_of(rank - rank % 2, site)
-        size = as_region(target).bytes
+        size = as_region(source if options.get("expand") else target).bytes
         if rank % 2 == 0 and not barriers.is_explicit:
             self.expect_tx(barriers, position, 2 * size)
 
@@ -366,6 +368,7 @@ def _scaled(
     rows: Any, columns: Any, cells: Sequence[TileSlice], scales: Scales, engine: str
 ) -> tuple[Any, Any]:
     """Both operands times their scales, exact in single precision."""
+    rows, columns = _decoded(rows), _decoded(columns)
     columns_of_a: int = rows.shape[1]
     steps = scales.k_start + np.arange(columns_of_a, dtype=np.int64) // _K_STEP * _K_STEP
     a, b = (
@@ -375,6 +378,12 @@ def _scaled(
         )
     )
     return rows.astype(np.float32) * a, columns.astype(np.float32) * b.T
+
+
+def _decoded(values: Any) -> Any:
+    """Bytes with an element of 4 bits each, as numbers."""
+    is_byte = values.dtype in (np.dtype(np.int8), np.dtype(np.uint8))
+    return _E2M1[values.astype(np.uint8) & 15] if is_byte else values
 
 
 def _factors(cells: TileSlice, ids: Any, count: int, engine: str) -> Any:
