@@ -40,6 +40,7 @@ from tilewright.runtime.descriptors import TensorDescriptor
 from tilewright.runtime.options import reachable_buffers, run_options
 from tilewright.runtime.pointer.host_reads import host_reads
 from tilewright.runtime.specialise import CONSTEXPR, DIVISIBLE, Key
+from tilewright.runtime.tile.fresh import unwatched
 from tilewright.runtime.uninitialised import is_fresh, mark_initialised
 from tilewright.targets.numpy.api import Argument, Buffer, Descriptor, RunReport
 
@@ -240,7 +241,8 @@ class CompiledKernel(NotebookForm):
         options = run_options(self.name, reachable_buffers())
         if not self.kernel.check_uninitialised:
             options = replace(options, check_uninitialised=False)
-        report = self.last_report = self.numpy.launch(grid, arguments, options)
+        with unwatched():
+            report = self.last_report = self.numpy.launch(grid, arguments, options)
         for host in hosts:
             if host.finish is not None:
                 host.finish()

@@ -14,7 +14,7 @@ fill what one launch left. What torch and other libraries allocate is not watche
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -84,7 +84,10 @@ def _bytes(array: Array) -> Any:
     return whole.view(np.uint8).reshape(*array.shape, array.dtype.itemsize)
 
 
+_NAMES = ("empty", "empty_like")
 _watched: list[FreshArrays] = []
+_unwrapped: list[Sequence[Callable[..., Array]]] = []
+"""The functions of NumPy before each of those that watch."""
 
 
 def watched() -> FreshArrays | None:
@@ -95,18 +98,35 @@ def watched() -> FreshArrays | None:
 @contextmanager
 def watching() -> Generator[FreshArrays]:
     """Watch what `np.empty` and `np.empty_like` make inside the ``with``."""
-    found = FreshArrays()
-    names = ("empty", "empty_like")
-    originals: list[Callable[..., Array]] = [getattr(np, name) for name in names]
+    found, originals = FreshArrays(), _bound()
     _watched.append(found)
-    for name, original in zip(names, originals, strict=True):
-        setattr(np, name, _wrapped(found, original))
+    _unwrapped.append(originals)
+    _bind([_wrapped(found, each) for each in originals])
     try:
         yield found
     finally:
-        for name, original in zip(names, originals, strict=True):
-            setattr(np, name, original)
+        _bind(_unwrapped.pop())
         _watched.remove(found)
+
+
+@contextmanager
+def unwatched() -> Generator[None]:
+    """What is made inside the ``with`` is none of the script's arrays: a kernel is executed."""
+    wrapped = _bound()
+    _bind(_unwrapped[0] if _unwrapped else wrapped)
+    try:
+        yield
+    finally:
+        _bind(wrapped)
+
+
+def _bound() -> Sequence[Callable[..., Array]]:
+    return [getattr(np, name) for name in _NAMES]
+
+
+def _bind(functions: Sequence[Callable[..., Array]]) -> None:
+    for name, function in zip(_NAMES, functions, strict=True):
+        setattr(np, name, function)
 
 
 def _wrapped(fresh: FreshArrays, original: Callable[..., Array]) -> Callable[..., Array]:

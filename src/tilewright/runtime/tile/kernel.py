@@ -30,7 +30,7 @@ from tilewright.language.T.prim_func import Param, PrimFunc
 from tilewright.language.T.symbols import evaluate
 from tilewright.runtime.arrays import HostArray, host_array
 from tilewright.runtime.fake_tensors import has_fakes
-from tilewright.runtime.tile.fresh import FreshArrays, watched
+from tilewright.runtime.tile.fresh import FreshArrays, unwatched, watched
 from tilewright.runtime.tile.host_checks import BAD_ARGUMENT, check_arguments, sizes_of
 from tilewright.runtime.tile.input_generators import TensorSupplyType
 from tilewright.runtime.tile.pass_configs import gpu_settings, hip_settings
@@ -298,7 +298,8 @@ class CompiledTileKernel(NotebookForm):
         options = self._options()
         try:
             unknown = self._unknown_of_target if options.check_capacity else ()
-            self.report = self._run(arguments, options)
+            with unwatched():
+                self.report = self._run(arguments, options)
             self.report.not_analysed.extend(unknown)
         except NumpyFault as fault:
             notify_observers(self.name, fault)
