@@ -43,7 +43,7 @@ def test_options_add_and_drop_passes() -> None:
     (plan,) = (
         p for p in tile_passes(TilePipeline(target="hip:gfx942")) if p.name == "plan-pipeline"
     )
-    assert str(plan) == "plan-pipeline{async-copies=false report=false}"
+    assert str(plan) == "plan-pipeline{async-copies=false async-gemms=false report=false}"
 
 
 def test_as_one_pass_and_as_many() -> None:

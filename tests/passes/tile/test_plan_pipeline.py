@@ -5,11 +5,14 @@ from __future__ import annotations
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
+from tests.passes.pass_support import parse
 from tests.passes.tile.pipelines import GEMM, LOAD_A, LOAD_B, SCALE_A, STORE_D, module
 from tilewright.analysis.pipelining import Dependences
-from tilewright.dialects.tile import PipelineOp
+from tilewright.dialects.tile import PipelineOp, names
 from tilewright.ir.diagnostics import DiagnosticEngine, Severity
 from tilewright.ir.traversal import walk
+from tilewright.passes.tile.bind_target import BindTarget
+from tilewright.passes.tile.check_plans import CheckPlans
 from tilewright.passes.tile.plan_pipeline import PlanPipeline
 
 
@@ -45,6 +48,76 @@ def refused(kernel: ModuleOp) -> tuple[Severity, str | None, str]:
 )
 def test_copies_run_ahead(stages: int, plan: str) -> None:
     assert planned(module(LOAD_A + LOAD_B + GEMM, loop=f"0 to %n num_stages({stages})")) == plan
+
+
+@pytest.mark.parametrize(
+    ("arch", "stages", "plan"),
+    [
+        ("sm_90a", 2, "stage = [0, 0, 1], order = [0, 1, 2], async = [0, 0, -1], versions = [2, 2, 1]"),
+        ("sm_90a", 3, "stage = [0, 0, 2], order = [1, 2, 0], async = [0, 0, -1], versions = [3, 3, 1]"),
+        ("sm_90a", 4, "stage = [0, 0, 3], order = [1, 2, 0], async = [0, 0, -1], versions = [4, 4, 1]"),
+        ("sm_80", 3, "stage = [0, 0, 2], order = [0, 1, 2], async = [0, 0, -1], versions = [3, 3, 1]"),
+    ],
+)  # fmt: skip
+def test_copies_follow_gemms_that_go_on(arch: str, stages: int, plan: str) -> None:
+    """As many versions as before; one of them is that of the GEMM before."""
+    kernel, engine = _planned_for(arch, stages), DiagnosticEngine()
+    found = loop_of(kernel).plan
+    assert found is not None
+    assert str(found.data) == plan
+    CheckPlans().run(kernel, engine)
+    assert not engine.diagnostics
+    rotating = [op for op in walk(kernel) if names.ROTATING in op.attributes]
+    assert len(rotating) == (2 if "order = [1, 2, 0]" in plan else 0)
+
+
+def test_a_gemm_whose_result_the_loop_reads_does_not_go_on() -> None:
+    kernel = _planned_for("sm_90a", 3, "tile.copy %c -> %s : {c} -> {s}")
+    found = loop_of(kernel).plan
+    assert found is not None
+    assert str(found.data) == (
+        "stage = [0, 0, 3, 3], order = [1, 2, 0, 3], async = [0, 0, -1, -1], "
+        "versions = [3, 3, 1, 1]"
+    )
+    assert not any(names.ROTATING in op.attributes for op in walk(kernel))
+
+
+def _planned_for(arch: str, stages: int, more: str = "") -> ModuleOp:
+    a, c, s = (
+        f"memref<{shape}, #tile.space<{space}>>"
+        for shape, space in (
+            ("64x64xf16", "shared"),
+            ("64x64xf32", "fragment"),
+            ("64x64xf32", "shared"),
+        )
+    )
+    box, tensor = "!tile.region<64x64xf16, #tile.space<global>>", "?x64xf16, #tile.space<global>"
+    kernel = parse(f"""
+func.func @kernel(%A: memref<{tensor}>, %B: memref<{tensor}>, %n: index) attributes {{tile.entry}} {{
+  tile.kernel (%bx) in (1) threads(128) {{
+    %a = tile.alloc : {a}
+    %b = tile.alloc : {a}
+    %c = tile.alloc : {c}
+    %s = tile.alloc : {s}
+    %rows = arith.constant 64 : index
+    tile.pipeline %k = 0 to %n num_stages({stages}) {{
+      %i = arith.muli %k, %rows : index
+      %ra = tile.region %A[%i, 0] [64, 64] : memref<{tensor}> to {box}
+      tile.copy %ra -> %a : {box} -> {a}
+      %rb = tile.region %B[%i, 0] [64, 64] : memref<{tensor}> to {box}
+      tile.copy %rb -> %b : {box} -> {a}
+      tile.gemm %a, %b -> %c : {a}, {a} -> {c}
+      {more.format(c=c, s=s)}
+    }}
+  }}
+  func.return
+}}
+""")
+    engine = DiagnosticEngine()
+    BindTarget(f"cuda:{arch}").run(kernel, engine)
+    PlanPipeline(async_gemms=True).run(kernel, engine)
+    assert not engine.diagnostics
+    return kernel
 
 
 def test_a_copy_follows_the_last_user_of_its_buffer() -> None:

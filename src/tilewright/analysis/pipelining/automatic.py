@@ -6,13 +6,19 @@
   its buffer, so ``n`` versions are enough.
 * If that puts all copies last and ``n > 1``, they go first instead and the others to stage
   ``n - 1``: as many versions, and the copies are issued earlier.
+* If all other statements are GEMMs that go on while the threads do, and ``n > 2``, the copies stay
+  last, and the GEMMs go to stage ``n - 1``. Their buffers get a version more than that needs, which
+  a GEMM of the step before may still read: copies are issued while GEMMs run.
 
 A copy that cannot run ahead stays where it is, with the reason; if none can, the loop stays serial.
 """
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import replace
+
+from xdsl.ir import Operation
 
 from tilewright.analysis.pipelining.dependences import Dependences
 from tilewright.analysis.pipelining.moves_ahead import asynchronous_part
@@ -22,10 +28,19 @@ from tilewright.dialects.tile import Space
 NOT_PIPELINED = "TW4045"
 
 
+MIN_OVERLAPPING = 3
+"""Versions with which a copy is in flight beside that for the next GEMM, and none waits for one."""
+
+
 def plan_automatically(
-    dependences: Dependences, num_stages: int, *, has_async_copies: bool = True
+    dependences: Dependences,
+    num_stages: int,
+    *,
+    has_async_copies: bool = True,
+    going_on: Set[Operation] = frozenset(),
 ) -> PipelinePlan | Refusal:
-    """The plan for a depth, or why the loop stays serial."""
+    """The plan for a depth, or why the loop stays serial; `going_on` are GEMMs that need no wait
+    before the next iteration's."""
     ahead = {
         statement for statement in range(len(dependences.ops)) if _is_copy(dependences, statement)
     }
@@ -35,6 +50,10 @@ def plan_automatically(
         if reason is not None:
             reasons.append(reason)
             ahead.discard(statement)
+    if _overlaps(dependences, ahead, num_stages, going_on) and has_async_copies:
+        found = _overlapping(dependences, ahead, num_stages, tuple(reasons))
+        if found is not None:
+            return found
     while ahead:
         stage, order = _schedule(dependences, ahead, num_stages)
         problem = check_plan(dependences, stage, order)
@@ -51,6 +70,36 @@ def plan_automatically(
     if reasons:
         return replace(reasons[0], code=NOT_PIPELINED)
     return Refusal(NOT_PIPELINED, "the loop has no copy from global to shared memory")
+
+
+def _overlaps(
+    dependences: Dependences, ahead: set[int], num_stages: int, going_on: Set[Operation]
+) -> bool:
+    """Whether copies may be issued while GEMMs run: the loop has nothing else."""
+    others = [op for position, op in enumerate(dependences.ops) if position not in ahead]
+    is_complete = bool(ahead) and bool(others) and all(each in going_on for each in others)
+    return is_complete and num_stages >= MIN_OVERLAPPING
+
+
+def _overlapping(
+    dependences: Dependences, ahead: set[int], num_stages: int, left: tuple[Refusal, ...]
+) -> PipelinePlan | None:
+    """The GEMMs of a step, then its copies; None if one of these has to be waited for at once."""
+    count = len(dependences.ops)
+    stage = tuple(0 if statement in ahead else num_stages - 1 for statement in range(count))
+    sequence = sorted(range(count), key=lambda statement: (statement in ahead, statement))
+    order = tuple(sequence.index(statement) for statement in range(count))
+    goes_on = tuple(n in ahead and _can_go_on(dependences, n, stage) for n in range(count))
+    if any(goes_on[n] is False for n in ahead):
+        return None
+    if check_plan(dependences, stage, order) is not None:
+        return None
+    needed = versions_of(dependences, stage, order)
+    rotating = tuple(
+        dict.fromkeys(region.base for n in sorted(ahead) for region in dependences.writes[n])
+    )
+    versions = {buffer: count + (buffer in rotating) for buffer, count in needed.items()}
+    return PipelinePlan(dependences.ops, stage, order, goes_on, versions, left, rotating)
 
 
 def _is_copy(dependences: Dependences, statement: int) -> bool:

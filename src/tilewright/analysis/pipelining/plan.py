@@ -52,6 +52,9 @@ class PipelinePlan:
     """Buffers that have more than one version."""
     left: tuple[Refusal, ...] = ()
     """Why copies do not run ahead: their buffers have one version."""
+    rotating: tuple[SSAValue, ...] = ()
+    """Buffers with a version more than the schedule needs: a GEMM of the step before may still read
+    it."""
 
     @property
     def depth(self) -> int:

@@ -8,7 +8,9 @@ from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.memref import LoadOp, StoreOp
 from tilewright.dialects.nv import (
+    AsyncMoveOp,
     BulkLoadOp,
+    CpAsyncCommitOp,
     MatrixOp,
     MBarrierArriveOp,
     TmaLoadOp,
@@ -17,13 +19,15 @@ from tilewright.dialects.nv import (
     WgmmaWaitOp,
 )
 from tilewright.dialects.nv.matrix import MatrixMoveOp
-from tilewright.dialects.scf import ForOp
+from tilewright.dialects.scf import ForOp, IfOp, YieldOp
 from tilewright.dialects.simt.moves import LaneOp
 from tilewright.dialects.tile import AllocOp, names, space_of
 from tilewright.dialects.tile.access import base_of
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.pending_accesses import SharedAccess
 from tilewright.passes.gpu.shared_accesses import accesses_of
+
+_COPYING = (AsyncMoveOp, CpAsyncCommitOp, ForOp, IfOp, YieldOp)
 
 
 def is_pure(op: Operation) -> bool:
@@ -37,6 +41,12 @@ def moves_along(op: Operation) -> bool:
         space = space_of(op.memref.type)
         return space is not None and space.is_per_thread  # a counter; sums are looked at elsewhere
     return is_pure(op) or isinstance(op, MBarrierArriveOp | WgmmaFenceOperandOp)
+
+
+def copies_ahead(op: Operation) -> bool:
+    """Whether an op starts asynchronous copies, and does nothing else. They do not wait for MMAs;
+    what they may overwrite is for `overwrites_operands`."""
+    return all(is_pure(inner) or isinstance(inner, _COPYING) for inner in walk(op))
 
 
 def registers_of(mmas: Iterable[WgmmaOp]) -> set[SSAValue]:

@@ -7,8 +7,16 @@
 Each GEMM is lowered with a wait of its own. Between two of them the tensor core has nothing to do
 until the second is issued, for which there is no reason if no thread accesses the results of the
 first before: MMAs into the same registers are executed in order, others do not depend on each other
-(PTX, wgmma.fence). Only address arithmetic, descriptors and waits for data may be in between;
-a release of operands (`nv.mbarrier.arrive`) or another barrier keeps the wait before it.
+(PTX, wgmma.fence). Only address arithmetic, descriptors and waits for data may be in between, and
+the release of the first one's operands, which then follows the second, too:
+
+    wgmma ... -> dV; commit; wait 0          wgmma ... -> dV
+    arrive empty[dO]                  ->     wgmma ... -> dK; commit; wait 0
+    wgmma ... -> dK; commit; wait 0          arrive empty[dO]
+
+The producer gets that slot back a GEMM later, so there have to be three, of which it still fills
+one, and nothing that the second one waits for may depend on it. Any other barrier keeps the wait
+before it.
 """
 
 from __future__ import annotations
@@ -20,6 +28,7 @@ from xdsl.ir import Operation
 
 from tilewright.dialects.nv import (
     MatrixOp,
+    MBarrierArriveOp,
     MBarrierWaitOp,
     WgmmaCommitOp,
     WgmmaFenceOp,
@@ -27,11 +36,15 @@ from tilewright.dialects.nv import (
     WgmmaOp,
     WgmmaWaitOp,
 )
+from tilewright.dialects.type_utils import num_elements
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.in_flight import is_pure, operand_fences_after
+
+_MIN_SLOTS = 3
+"""Of a ring: one is held for longer, one is read next, and one is being filled."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +70,8 @@ class _Joined:
     fences: list[WgmmaFenceOperandOp]
     """State that results are complete: after the next wait only."""
     next_wait: WgmmaWaitOp
+    releases: list[MBarrierArriveOp]
+    """Of the first one's operands."""
 
     @staticmethod
     def of(wait: WgmmaWaitOp) -> _Joined | None:
@@ -66,10 +81,16 @@ class _Joined:
         first = _mmas_before(commit)
         fences = operand_fences_after(wait)
         following = fences[-1].next_op if fences else wait.next_op
-        while following is not None and _is_passed(following):
+        releases: list[MBarrierArriveOp] = []
+        while following is not None and (_is_passed(following) or _is_release(following)):
+            if releases and isinstance(following, MBarrierWaitOp):
+                return None  # for what the producer may copy after the release only
+            releases += [following] if isinstance(following, MBarrierArriveOp) else []
             following = following.next_op
         second: list[WgmmaOp] = []
         while isinstance(following, WgmmaOp) or (following is not None and _is_passed(following)):
+            if releases and isinstance(following, MBarrierWaitOp):
+                return None
             second += [following] if isinstance(following, WgmmaOp) else []
             following = following.next_op
         if not first or not second or not isinstance(following, WgmmaCommitOp):
@@ -77,7 +98,7 @@ class _Joined:
         next_wait = following.next_op
         if not isinstance(next_wait, WgmmaWaitOp) or next_wait.count or _depend(first, second):
             return None
-        return _Joined(commit, wait, fences, next_wait)
+        return _Joined(commit, wait, fences, next_wait, releases)
 
     def run(self) -> None:
         rewriter = Rewriter()
@@ -88,6 +109,10 @@ class _Joined:
                 rewriter.insert_after(self.next_wait, fence)
             else:
                 rewriter.erase(fence)
+        complete = [self.next_wait, *operand_fences_after(self.next_wait)][-1]
+        for release in reversed(self.releases):
+            release.detach()
+            rewriter.insert_after(complete, release)
         rewriter.erase(self.wait)
         rewriter.erase(self.commit)
 
@@ -106,6 +131,11 @@ def _is_passed(op: Operation) -> bool:
     """Whether an op may run while MMAs are in flight: it accesses no results, and lets no other
     thread overwrite operands."""
     return is_pure(op) or isinstance(op, MatrixOp | MBarrierWaitOp | WgmmaFenceOp)
+
+
+def _is_release(op: Operation) -> bool:
+    """Whether an op gives a slot back, and there are enough others."""
+    return isinstance(op, MBarrierArriveOp) and num_elements(op.barrier.type) >= _MIN_SLOTS
 
 
 def _depend(first: list[WgmmaOp], second: list[WgmmaOp]) -> bool:

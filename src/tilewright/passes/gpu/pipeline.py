@@ -149,6 +149,7 @@ class GpuPipeline(DevicePipeline):
                 target=self.target,
                 check_shared_races=True,
                 warp_specialize=self.warp_specialize,
+                async_gemms=self.wgmma,
                 check_each=False,
                 predicate_epilogue=self.predicate_epilogue,
                 tolerate_races=self.tolerate_races,

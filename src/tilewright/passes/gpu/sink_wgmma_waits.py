@@ -10,7 +10,8 @@ The operands of an MMA may be overwritten once it is complete, so their release 
 wait, by one iteration (docs/design/scheduling.md#wgmma-in-flight). This is done where a loop ends
 with the wait and nothing until the next wait reads the accumulator, and where slots are left to
 fetch into meanwhile: four, or three that hold 64 KB. Threads of the loop may write an operand if
-its versions rotate (`tile.rotating`). In a loop with several MMAs, as in attention,
+its versions rotate (`tile.rotating`): copies of the threads may follow the wait, and are started
+while the MMAs run. In a loop with several MMAs, as in attention,
 the first wait of the next iteration covers the last MMA of this one, too: the tensor core goes from
 one to the other without a pause.
 
@@ -52,6 +53,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.passes.gpu.in_flight import (
+    copies_ahead,
     is_pure,
     looks_at,
     moves_along,
@@ -111,7 +113,7 @@ def _tail(loop: ForOp) -> _Tail | None:
         return None
     first, last = waits[0], waits[-1]
     following = ops[ops.index(last) + 1 :]
-    if any(not moves_along(op) for op in following):
+    if any(not moves_along(op) and not copies_ahead(op) for op in following):
         return None
     start = 0 if first is last else ops.index(waits[-2]) + 1
     mmas = [op for op in ops[start : ops.index(last)] if isinstance(op, WgmmaOp)]

@@ -15,11 +15,13 @@ from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from tilewright.analysis.raising.constants import is_zero
 from tilewright.analysis.raising.plan import Access
 from tilewright.analysis.raising.values import is_volatile
-from tilewright.dialects.arith import AndiOp, BitcastOp, SelectOp
+from tilewright.analysis.raising.views import Box
+from tilewright.dialects.arith import AndiOp, BitcastOp, CmpiOp, SelectOp
+from tilewright.dialects.memref import DimOp
 from tilewright.dialects.memref import LoadOp as MemoryLoadOp
 from tilewright.dialects.memref import StoreOp as MemoryStoreOp
 from tilewright.dialects.scf import IfOp, YieldOp
-from tilewright.dialects.tile import AtomicOp
+from tilewright.dialects.tile import AssumeOp, AtomicOp
 from tilewright.dialects.tile.mixed import Mixed
 from tilewright.dialects.tt import (
     AtomicLoadOp,
@@ -37,6 +39,8 @@ from tilewright.passes.raising.addressing import flat_index
 from tilewright.passes.raising.builder import Builder
 from tilewright.passes.raising.expressions import RULES, Indices, Point, element
 from tilewright.passes.raising.state import Raising
+
+_UNMASKED = "an access without a mask is inside its tensor"
 
 
 def pointer_of(op: Operation) -> SSAValue:
@@ -57,9 +61,27 @@ def target(
     """The buffer that an access reads or writes, and the indices there."""
     if access.box is not None:
         view = state.views[access.box.view]
-        return view, [point.at.index(each) for each in box_indices(state, access, indices, point)]
+        where = [point.at.index(each) for each in box_indices(state, access, indices, point)]
+        _assume_inside(state, access.box, view, where, point.at)
+        return view, where
     base = state.bases[access.base, access.element]
     return base, [flat_index(state, access, pointer_of(op), indices, point)]
+
+
+def _assume_inside(
+    state: Raising, box: Box, view: SSAValue, where: list[SSAValue], at: Builder
+) -> None:
+    """State that an access is inside where it has no mask, and the analysis found no bound.
+
+    The extent there is that of the memory that is left; no guard is needed for it.
+    """
+    if box.wraps:
+        return
+    extents = state.plan.views[box.view].extents
+    for dim, (lane, extent) in enumerate(zip(box.lanes, extents, strict=True)):
+        if lane is not None and lane not in box.masked and extent is None:
+            end = at.value(DimOp(view, at.index(dim)))
+            at.add(AssumeOp(at.value(CmpiOp("slt", where[dim], end)), _UNMASKED))
 
 
 def box_indices(state: Raising, access: Access, indices: Indices, point: Point) -> list[Mixed]:

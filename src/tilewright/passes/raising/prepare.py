@@ -5,6 +5,7 @@
     tests of pointers       whether an argument is null is known
     scaled operands         the bytes themselves: ``tt.dot_scaled`` has their format
     sums of GEMMs           begin with what is added to them
+    vectors                 are loaded before the first GEMM of an iteration
     last GEMMs of a loop    after all else of an iteration, so that they overlap with the next one
     canonicalize, cse, dce  what is left is what is raised
 
@@ -39,6 +40,7 @@ from tilewright.passes.cleanup.canonicalize import canonicalize
 from tilewright.passes.cleanup.cse import eliminate_common_subexpressions
 from tilewright.passes.cleanup.dce import eliminate_dead_code
 from tilewright.passes.raising.accumulate import accumulate_in_gemms
+from tilewright.passes.raising.early_loads import load_vectors_early
 from tilewright.passes.raising.null_tests import fold_null_tests
 from tilewright.passes.raising.prepare_tasks import prepare_tasks
 
@@ -63,6 +65,7 @@ def prepare(module: ModuleOp) -> frozenset[int]:
     read_scaled_bytes(module)
     drop_reshapes(module)
     eliminate_dead_code(module, rewriter)
+    load_vectors_early(module)
     sink_gemms(module)
     return not_null
 

@@ -186,6 +186,7 @@ class _Expansion:
                 self.separate[buffer] = separate_versions(buffer, count, code.rewriter)
             else:
                 self.rings[buffer] = version_buffer(buffer, count, code.rewriter)
+                _keep_rotating(buffer, self.rings[buffer])
         trip_count = self._trip_count(code)
         for index in range(depth):
             self._emit(self._prologue(code, index, trip_count))
@@ -399,6 +400,12 @@ class _Expansion:
                 found.append(each)
                 required.update(_operands(each))
         return found[::-1]
+
+
+def _keep_rotating(buffer: SSAValue, ring: SSAValue) -> None:
+    if isinstance(buffer.owner, AllocOp) and isinstance(ring.owner, AllocOp):
+        for name in {names.ROTATING} & buffer.owner.attributes.keys():
+            ring.owner.attributes[name] = UnitAttr()
 
 
 def _operands(op: Operation) -> Iterator[SSAValue]:

@@ -72,6 +72,8 @@ class TilePipeline(Pass):
     """Prove barriers after the split into roles as well as at the end."""
     async_copies: bool = True
     """Copy while the threads go on, in loops without roles."""
+    async_gemms: bool = False
+    """Issue copies while GEMMs run, in loops without roles that have nothing else."""
     predicate_epilogue: bool = False
     """Predicate the epilogue of pipelined loops that are not warp-specialised."""
     tolerate_races: bool = False
@@ -118,7 +120,7 @@ class TilePipeline(Pass):
             if self.check_each:
                 yield CheckBarriers(tolerate_races=self.tolerate_races)
         has_async_copies = self.async_copies and not self.target.startswith("hip")
-        yield PlanPipeline(async_copies=has_async_copies)
+        yield PlanPipeline(async_copies=has_async_copies, async_gemms=self.async_gemms)
         yield CheckPlans()
         if self.check_pipelines:
             yield CheckPipeline()

@@ -14,8 +14,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
+from xdsl.ir import Operation
 
+from tilewright.analysis.layout_inference.feasible import Infeasible
+from tilewright.analysis.layout_inference.gemm_instructions import choose
+from tilewright.analysis.layout_inference.scopes import threads_of
 from tilewright.analysis.pipelining import (
     Dependences,
     PipelinePlan,
@@ -25,11 +29,21 @@ from tilewright.analysis.pipelining import (
 )
 from tilewright.analysis.pipelining.automatic import NOT_PIPELINED
 from tilewright.analysis.tensors.outside_values import other_than_zero
-from tilewright.dialects.tile import CopyOp, PipelineOp, Space, space_of
+from tilewright.dialects.tile import (
+    AllocOp,
+    CopyOp,
+    GemmOp,
+    KernelOp,
+    PipelineOp,
+    Space,
+    names,
+    space_of,
+)
 from tilewright.ir.codes.shared import SYNCHRONOUS_FILL
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
-from tilewright.ir.traversal import walk
+from tilewright.ir.traversal import children, enclosing, walk
+from tilewright.passes.tile.warps.capacity import arch_of
 
 LEFT = "TW4046"
 BY_HAND = -1
@@ -44,6 +58,8 @@ class PlanPipeline(Pass):
 
     async_copies: bool = True
     """Whether the target can copy while the threads go on."""
+    async_gemms: bool = False
+    """Whether GEMMs may go on, too, where the kernel's target has instructions that do (wgmma)."""
     report: bool = False
     """Print the plans as remarks."""
 
@@ -69,9 +85,17 @@ class PlanPipeline(Pass):
         if stage is not None and order is not None:
             found = plan_manually(dependences, stage, order)
         else:
-            found = plan_automatically(dependences, loop.stages, has_async_copies=self.async_copies)
+            found = plan_automatically(
+                dependences,
+                loop.stages,
+                has_async_copies=self.async_copies,
+                going_on=_going_on(loop) if self.async_gemms else frozenset(),
+            )
         if isinstance(found, PipelinePlan):
             loop.properties["plan"] = found.attribute(dependences)
+            for buffer in found.rotating:
+                assert isinstance(buffer.owner, AllocOp)  # only allocations are renamable
+                buffer.owner.attributes[names.ROTATING] = UnitAttr()
             for refusal in found.left:
                 _report_left(refusal, loop, engine)
             if self.async_copies:
@@ -100,6 +124,21 @@ def _report_error(refusal: Refusal, loop: PipelineOp, engine: DiagnosticEngine) 
         diagnostic.note(op, note)
     if refusal.help is not None:
         diagnostic.note(None, f"help: {refusal.help}")
+
+
+def _going_on(loop: PipelineOp) -> frozenset[Operation]:
+    """The GEMMs of a loop that need no wait before the next iteration's."""
+    kernel = enclosing(loop, KernelOp)
+    arch = 0 if kernel is None else arch_of(kernel)
+    gemms = [op for op in children(loop) if isinstance(op, GemmOp)]
+    return frozenset(op for op in gemms if arch and _goes_on(op, arch))
+
+
+def _goes_on(gemm: GemmOp, arch: int) -> bool:
+    try:
+        return choose(gemm, threads_of(gemm), arch).instruction == "wgmma"
+    except Infeasible:
+        return False
 
 
 def _report_left(refusal: Refusal, loop: PipelineOp, engine: DiagnosticEngine) -> None:

@@ -95,6 +95,38 @@ func.func @released_in_between(%A: memref<8192xf16, #s>, %acc: memref<64xf32, #l
 
 // -----
 
+// With three slots, the release of the first operands follows both.
+
+#s = #tile.space<shared>
+#l = #tile.space<local>
+#b = #tile.space<barrier>
+
+// CHECK-LABEL: func.func @released_after_both
+// CHECK:         nv.wgmma %
+// CHECK-NOT:     nv.wgmma.wait
+// CHECK-NOT:     nv.mbarrier.arrive
+// CHECK:         nv.wgmma %
+// CHECK-NEXT:    nv.wgmma.commit
+// CHECK-NEXT:    nv.wgmma.wait 0
+// CHECK:         nv.mbarrier.arrive
+// CHECK-NOT:     nv.wgmma
+func.func @released_after_both(%A: memref<8192xf16, #s>, %acc: memref<64xf32, #l>, %empty: memref<3x!nv.mbarrier, #b>, %i: index) {
+  %c0 = arith.constant 0 : index
+  %d = nv.matrix %A[%c0] swizzle(128) leading(16) stride(1024) : memref<8192xf16, #s>
+  nv.wgmma %d, %d -> %acc[%c0] shape [64, 128, 16] types(f16, f16) : i64 -> memref<64xf32, #l>
+  nv.wgmma.commit
+  nv.wgmma.wait 0
+  nv.wgmma.fence_operand %acc : memref<64xf32, #l>
+  nv.mbarrier.arrive %empty[%i] : memref<3x!nv.mbarrier, #b>
+  nv.wgmma %d, %d -> %acc[%c0] shape [64, 128, 16] types(f16, f16) : i64 -> memref<64xf32, #l>
+  nv.wgmma.commit
+  nv.wgmma.wait 0
+  nv.wgmma.fence_operand %acc : memref<64xf32, #l>
+  func.return
+}
+
+// -----
+
 // A thread reads the first result.
 
 #s = #tile.space<shared>
@@ -113,6 +145,36 @@ func.func @read_in_between(%A: memref<8192xf16, #s>, %acc: memref<64xf32, #l>, %
   nv.wgmma.fence_operand %acc : memref<64xf32, #l>
   %x = memref.load %acc[%c0] : memref<64xf32, #l>
   memref.store %x, %other[%c0] : memref<1xf32, #l>
+  nv.wgmma %d, %d -> %acc[%c0] shape [64, 128, 16] types(f16, f16) : i64 -> memref<64xf32, #l>
+  nv.wgmma.commit
+  nv.wgmma.wait 0
+  nv.wgmma.fence_operand %acc : memref<64xf32, #l>
+  func.return
+}
+
+// -----
+
+// The second GEMM waits for a copy, which the producer may start after the release only.
+
+#s = #tile.space<shared>
+#l = #tile.space<local>
+#b = #tile.space<barrier>
+
+// CHECK-LABEL: func.func @copied_after_the_release
+// CHECK:         nv.wgmma.commit
+// CHECK-NEXT:    nv.wgmma.wait 0
+// CHECK:         nv.mbarrier.arrive
+// CHECK-NEXT:    nv.mbarrier.wait
+// CHECK:         nv.wgmma.wait 0
+func.func @copied_after_the_release(%A: memref<8192xf16, #s>, %acc: memref<64xf32, #l>, %empty: memref<3x!nv.mbarrier, #b>, %full: memref<3x!nv.mbarrier, #b>, %i: index) {
+  %c0 = arith.constant 0 : index
+  %d = nv.matrix %A[%c0] swizzle(128) leading(16) stride(1024) : memref<8192xf16, #s>
+  nv.wgmma %d, %d -> %acc[%c0] shape [64, 128, 16] types(f16, f16) : i64 -> memref<64xf32, #l>
+  nv.wgmma.commit
+  nv.wgmma.wait 0
+  nv.wgmma.fence_operand %acc : memref<64xf32, #l>
+  nv.mbarrier.arrive %empty[%i] : memref<3x!nv.mbarrier, #b>
+  nv.mbarrier.wait %full[%i], %c0 : memref<3x!nv.mbarrier, #b>, index
   nv.wgmma %d, %d -> %acc[%c0] shape [64, 128, 16] types(f16, f16) : i64 -> memref<64xf32, #l>
   nv.wgmma.commit
   nv.wgmma.wait 0
