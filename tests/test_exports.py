@@ -1,14 +1,21 @@
 """Packages whose names are loaded when they are used: the names, and what an import costs."""
 
+import importlib
+import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
 import tilewright as tw
 from tilewright import T, tl, tlx
 from tilewright._exports import Export, exports_of
+from tilewright.targets import numpy as numpy_target
+from tilewright.targets.numpy import tile as tile_target
 
 PACKAGES = (tw, tl, tlx, T)
 LANGUAGES = "from tilewright import tl, tlx, T"
@@ -148,6 +155,92 @@ def test_a_list_has_nothing_else():
     with pytest.raises(TypeError, match="neither an import nor a second name: five = 5"):
         exports_of("if TYPE_CHECKING:\n    five = 5\n")
 
+
+_FIRST_USES = """
+import random, sys, threading
+sys.setswitchinterval(1e-5)
+from tilewright import T, tl, tlx
+failed, start = [], threading.Barrier(8)
+def use(seed):
+    names = [(package, name) for package in (tl, tlx, T) for name in package.__all__]
+    random.Random(seed).shuffle(names)
+    start.wait()
+    for package, name in names:
+        try:
+            getattr(package, name)
+        except BaseException as error:
+            failed.append((name, error))
+threads = [threading.Thread(target=use, args=(seed,)) for seed in range({first}, {first} + 8)]
+for each in threads:
+    each.start()
+for each in threads:
+    each.join()
+print(failed)
+"""
+
+
+def test_one_thread_loads_at_a_time(tmp_path, monkeypatch):
+    """Python leaves modules incomplete that two threads import in different orders."""
+    package = tmp_path / "listed_names"
+    package.mkdir()
+    (package / "__init__.py").write_text(
+        "from typing import TYPE_CHECKING\n"
+        "from tilewright._exports import load_on_use\n"
+        "if TYPE_CHECKING:\n"
+        "    from listed_names.slow import slow as slow\n"
+        "    from listed_names.quick import quick as quick\n"
+        "else:\n"
+        "    load_on_use(__name__)\n"
+    )
+    (package / "log.py").write_text("import threading\nevents, begun = [], threading.Event()\n")
+    (package / "slow.py").write_text(
+        "import time\nfrom listed_names.log import begun, events\n"
+        "begun.set()\ntime.sleep(0.2)\nevents.append('slow')\nslow = 1\n"
+    )
+    (package / "quick.py").write_text(
+        "from listed_names.log import events\nevents.append('quick')\nquick = 2\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    listed: Any = importlib.import_module("listed_names")
+    log: Any = importlib.import_module("listed_names.log")
+    thread = threading.Thread(target=lambda: listed.slow)
+    thread.start()
+    log.begun.wait()
+    assert listed.quick == 2
+    thread.join()
+    assert log.events == ["slow", "quick"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(8, 64, 8))
+def test_threads_use_names_first_at_the_same_time(first):
+    run = subprocess.run(
+        [sys.executable, "-c", _FIRST_USES.format(first=first)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    assert run.stdout.strip() == "[]"
+
+
+def test_no_module_of_ours_uses_such_a_name_while_it_is_imported():
+    """It would wait for the thread that loads a name, with what that thread imports."""
+    root = Path(tw.__file__).parent
+    packages = {each.__name__: each for each in (*PACKAGES, numpy_target, tile_target)}
+    found = [
+        (str(path.relative_to(root)), package, name)
+        for path in sorted(root.rglob("*.py"))
+        for package, names in _MODULE_LEVEL.findall(path.read_text(encoding="utf-8"))
+        if package in packages
+        for name in re.findall(r"\w+", names)
+        if name in packages[package].__all__
+        and not isinstance(getattr(packages[package], name), ModuleType)
+    ]
+    assert found == []
+
+
+_MODULE_LEVEL = re.compile(r"^from (tilewright[\w.]*) import (\([^)]*\)|[^\n]*)$", re.MULTILINE)
 
 _EACH = """
 import os, sys, traceback

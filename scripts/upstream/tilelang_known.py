@@ -8,6 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+TARGETS: Mapping[str, str] = {
+    "*tcgen05*": "cuda:100",
+    "*tcgen5*": "cuda:100",
+    "*tmem*": "cuda:100",
+}
+"""The GPU that files find described, by patterns of their paths; for all others it is Hopper."""
+
 OUT_OF_SCOPE: Mapping[str, str] = {
     "amd/*": "TileLang's HIP back end",
     "arith/*": "TVM's analyzer",
@@ -197,6 +204,27 @@ KNOWN: Mapping[str, str] = {
     "TileLang's passes read",
     "language/test_tilelang_language_sync_threads.py::*computed*": "T.launch_thread of TVM",
     "language/test_tilelang_language_tcgen05_cutedsl.py": "TileLang's CuTe DSL back end",
+    "language/test_tilelang_language_tcgen05_gemm.py::*sliced_operand*": "operands of tcgen05 that "
+    "are sub-tiles at a run-time column, or parts of the pattern of a swizzle",
+    "language/test_tilelang_language_tcgen05_gemm.py::*ts_gemm_tmem_a*": "T.sblock: blocks of TVM",
+    "language/test_tilelang_language_tcgen05_gemm.py::*2cta*correctness": "both blocks of a pair "
+    "issue its GEMM: the first of them has to",
+    "language/test_tilelang_language_tcgen05_gemm.py::*codegen": "text of TileLang's CUDA",
+    "language/test_tilelang_language_tcgen05_gemm.py::*epilogue": "text of TileLang's CUDA",
+    "language/test_tilelang_language_tcgen05_gemm.py::*sm100_selection": "its kernels read memory "
+    "that nothing wrote",
+    "language/test_tilelang_language_tcgen05_gemm.py::*requires*": "the kernel is refused, with "
+    "another sentence",
+    "language/test_tilelang_language_tcgen05_gemm.py::*rejects_non_tcgen05*": "the kernel is "
+    "refused, with another sentence",
+    "language/test_tilelang_language_tcgen05_sliced_operands.py::*reject*": "the kernel is refused, "
+    "with another sentence",
+    "language/test_tilelang_language_tcgen05_sliced_operands.py::*origins*": "buffers of tensor "
+    "memory with more than 128 rows",
+    "language/test_tilelang_language_tcgen05_sliced_operands.py": "operands of tcgen05 that are "
+    "sub-tiles at a run-time column, or parts of the pattern of a swizzle",
+    "language/test_tilelang_language_tmem_copy.py::*rejected": "the kernel is refused, with another "
+    "sentence",
     "language/test_tilelang_language_tcgen05_gemm.py::*rejects_non_blackwell*": "tensor memory is "
     "refused for Hopper, with another sentence",
     "language/test_tilelang_language_tma_copy.py::*per_warp_leader*": "T.tma_copy whose place "

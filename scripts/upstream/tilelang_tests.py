@@ -38,8 +38,9 @@ from typing import Any
 import pytest
 
 from scripts.upstream.result import SuiteResult, sampled, write_json
-from scripts.upstream.tilelang_known import KNOWN, OUT_OF_SCOPE
+from scripts.upstream.tilelang_known import KNOWN, OUT_OF_SCOPE, TARGETS
 from scripts.upstream.warm import SETTINGS, Job, Warm, serve
+from tilewright.compat.finder import TARGET_VARIABLE
 
 SUITE = "tilelang tests"
 _MODULE = "scripts.upstream.tilelang_tests"
@@ -113,9 +114,12 @@ def endings(
     local = threading.local()
 
     def run_file(name: str) -> list[Ending]:
-        if not hasattr(local, "warm"):
-            local.warm = servers.enter_context(Warm(_MODULE, SETTINGS))
-        return _run_file(local.warm, directory, name, limit)
+        target = next((gpu for pattern, gpu in TARGETS.items() if fnmatch(name, pattern)), "")
+        warm: dict[str, Warm] = local.__dict__.setdefault("warm", {})
+        if target not in warm:
+            env = {**SETTINGS, TARGET_VARIABLE: target} if target else SETTINGS
+            warm[target] = servers.enter_context(Warm(_MODULE, env))
+        return _run_file(warm[target], directory, name, limit)
 
     with ExitStack() as servers, ThreadPoolExecutor(jobs) as pool:
         for count, ended in enumerate(pool.map(run_file, chosen), 1):

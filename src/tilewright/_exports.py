@@ -18,14 +18,32 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
+from threading import RLock
 from types import ModuleType
 from typing import Any, NamedTuple
 
 from tilewright.ir.collector import collector_paused
 
 _OTHERWISE = "__getattr__"
+
+
+_lock = RLock()
+
+
+@contextmanager
+def loading() -> Generator[None]:
+    """For imports that begin when something is used: in one thread at a time.
+
+    Where two threads import a package and a module in it, Python leaves one of them incomplete.
+    No module of ours uses a name of an `Exports` while it is imported, so nothing that is imported
+    waits for the lock.
+    """
+    with _lock, collector_paused():  # modules stay: a search for cycles finds nothing
+        yield
 
 
 class Export(NamedTuple):
@@ -38,32 +56,37 @@ class Export(NamedTuple):
 class Exports(ModuleType):
     """A package with the names that it lists."""
 
-    _exports: dict[str, Export]
+    _listed: dict[str, Export]
     _otherwise: Export | None
 
     def __getattr__(self, name: str) -> Any:
-        export = self._exports.get(name)
+        export = self._listed.get(name)
         if export is not None:
             self.__dict__[name] = value = self._load(export)
             return value
         if self._otherwise is not None:
-            return self._load(self._otherwise)(name)
+            return _imported(self._otherwise)(name)
         message = f"module {self.__name__!r} has no attribute {name!r}"
         raise AttributeError(message, name=name, obj=self)
 
-    def _load(self, export: Export) -> Any:
-        with collector_paused():  # modules stay
+    def _load(self, export: Export) -> object:
+        with loading():
             if export.module == self.__name__:
                 return import_module(f"{export.module}.{export.name}")
-            return getattr(__import__(export.module, fromlist=[export.name]), export.name)
+            return _imported(export)
 
     def __setattr__(self, name: str, value: object) -> None:
         # Python binds a submodule when it is imported; `tl.dot` stays the function in that file.
-        if not isinstance(value, ModuleType) or name not in self._exports:
+        if not isinstance(value, ModuleType) or name not in self._listed:
             super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
-        return sorted(self._exports)
+        return sorted(self._listed)
+
+
+def _imported(export: Export) -> Any:
+    """What ``from module import name`` binds."""
+    return getattr(__import__(export.module, fromlist=[export.name]), export.name)
 
 
 def load_on_use(package: str) -> None:
@@ -71,7 +94,7 @@ def load_on_use(package: str) -> None:
     exports = exports_of(_source_of(package))
     otherwise = exports.pop(_OTHERWISE, None)
     module = sys.modules[package]
-    vars(module).update(_exports=exports, _otherwise=otherwise, __all__=sorted(exports))
+    vars(module).update(_listed=exports, _otherwise=otherwise, __all__=sorted(exports))
     module.__class__ = Exports
 
 

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.cli import compile as command
+from tilewright.ir.diagnostics import DiagnosticEngine
+from tilewright.ir.traversal import walk
+from tilewright.passes.tenstorrent.lower_tt_intrinsics import LowerTtIntrinsics
+from tilewright.passes.tenstorrent.split_tt_kernels import SplitTtKernels
+from tilewright.passes.tenstorrent.tensorize_tt import TensorizeTt
 
 SCRIPT = """\
 import numpy as np
@@ -52,6 +59,29 @@ def test_five_files(script: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "4/56" in capsys.readouterr().out
     assert command.run(arguments, "compile") == 0
     assert before == {name: (out / name).read_bytes() for name in FILES}
+
+
+@pytest.mark.parametrize("broken", [TensorizeTt, SplitTtKernels, LowerTtIntrinsics])
+def test_ir_that_a_pass_breaks_is_an_internal_error_with_its_name(
+    script: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], broken: Any
+) -> None:
+    run = broken.run
+
+    def misplace(self: Any, module: ModuleOp, engine: DiagnosticEngine) -> None:
+        """The pass, and then an op after the ops that use its result."""
+        run(self, module, engine)
+        ops = [op for op in walk(module) if op.name.startswith(("tensix.", "arith.", "tile."))]
+        moved = next(op for op in ops if any(result.uses for result in op.results))
+        last = moved.parent_block().last_op  # pyright: ignore[reportOptionalMemberAccess]
+        moved.detach()
+        last.parent.insert_op_before(moved, last)  # pyright: ignore[reportOptionalMemberAccess]
+
+    monkeypatch.setattr(broken, "run", misplace)
+    assert command.run([str(script), "--target", "tenstorrent:wormhole"], "compile") == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "error[TW9002]" in err and "does not dominate this use" in err
+    assert f"the pass '{broken.name}' left this IR" in err
 
 
 def test_one_stage(script: Path, capsys: pytest.CaptureFixture[str]) -> None:

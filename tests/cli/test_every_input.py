@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from itertools import product
 from pathlib import Path
+from shutil import which
 
 import pytest
 
@@ -259,25 +261,101 @@ def test_completion_has_all_commands_and_flags(capsys, shell):
             assert flag in script or f"-l {name}" in script or f"-s {name}" in script
 
 
-def test_bash_completes(tmp_path, capsys):
-    main.run(["completion", "bash"])
-    script = tmp_path / "completion.bash"
-    script.write_text(capsys.readouterr().out)
+COMPLETED = {
+    "com": ["compile", "completion"],
+    "layout --bu": ["--buffer"],
+    "compile --target tenst": [f"tenstorrent:{chip}" for chip in ("blackhole", "sim", "wormhole")],
+    "analyze --format h": ["html"],
+    "memory --format=h": ["html"],
+    "check kernel.py --sched": ["--schedules"],
+    "cache ": ["clear", "show"],
+    "completion ": ["bash", "fish", "zsh"],
+}
+"""What a shell has for the last word of a command line."""
 
-    def completed(*typed: str) -> list[str]:
-        line = " ".join(f"'{each}'" for each in ("tilewright", *typed))
-        code = f". {script}; COMP_WORDS=({line}); COMP_CWORD={len(typed)}; _tilewright; "
+
+@pytest.fixture
+def installed_shell(tmp_path, monkeypatch, capsys):
+    """The completion of a shell, written where it reads it."""
+
+    def write(shell: str, name: str) -> Path:
+        if which(shell) is None:
+            pytest.skip(f"{shell} is not installed: apt install {shell}")
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("HOME", str(tmp_path))
+        main.run(["completion", shell])
+        script = tmp_path / name
+        script.write_text(capsys.readouterr().out)
+        return script
+
+    return write
+
+
+def output_of(*command: str) -> list[str]:
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    return done.stdout.splitlines()
+
+
+def test_bash_completes(installed_shell):
+    script = installed_shell("bash", "completion.bash")
+
+    def completed(line: str) -> list[str]:
+        words = ["tilewright", *re.findall(r"=|[^ =]+", line), *([""] if line[-1] in " " else [])]
+        typed = " ".join(f"'{each}'" for each in words)
+        code = f". {script}; COMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}; _tilewright; "
         code += 'printf "%s\\n" "${COMPREPLY[@]}"'
-        done = subprocess.run(
-            ["bash", "--norc", "-c", code], capture_output=True, text=True, check=True
-        )
-        return done.stdout.split()
+        return sorted(output_of("bash", "--norc", "-c", code))
 
-    assert completed("com") == ["compile", "completion"]
-    assert completed("layout", "--bu") == ["--buffer"]
-    assert "tenstorrent:wormhole" in completed("compile", "--target", "tenst")
-    assert completed("analyze", "--format", "h") == ["html"]
-    assert completed("cache", "") == ["show", "clear"]
+    assert {line: completed(line) for line in COMPLETED} == COMPLETED
+    assert completed("memory --format=") == ["html", "json", "svg", "text"]
+
+
+def test_fish_completes(installed_shell):
+    script = installed_shell("fish", "completion.fish")
+    lines = "; ".join(f"echo '= {line}'; complete -C 'tilewright {line}'" for line in COMPLETED)
+    found: dict[str, list[str]] = {}
+    for each in output_of("fish", "--no-config", "-c", f"source {script}; {lines}"):
+        if each.startswith("= "):
+            current = found.setdefault(each[2:], [])
+        else:
+            current.append(each.partition("\t")[0].rpartition("=")[2])
+    assert {line: sorted(each) for line, each in found.items()} == COMPLETED
+
+
+ZSH = """\
+zmodload zsh/zpty
+zpty z zsh -f -i
+type() { zpty -w z "$1" }
+type "PS1='ready> '; fpath=($1 \\$fpath); autoload -U compinit; compinit -D -u"
+type 'compadd() { local -a found; builtin compadd -A found "$@"
+  for each in $found; do print -r -- "[MATCH:]$each"; done; builtin compadd "$@" }'
+type 'zstyle ":completion:*" menu no; bindkey "^I" complete-word; LISTMAX=10000; print END"0"'
+zpty -r z out '*END0*ready> '
+index=0
+for line in "${@:2}"; do
+  (( index++ ))
+  zpty -n -w z "tilewright $line"$'\\t'
+  zpty -n -w z $'\\x15'
+  type "print E''ND$index"
+  zpty -r z out "*END$index*ready> "  # a key before the prompt is not one of the line editor
+  print -r -- "= $line"
+  print -r -- "$out" | tr -d '\\r' | grep -o '\\[MATCH:\\][^ ]*' | sort -u
+done
+zpty -d z
+"""
+"""Completes command lines in a terminal; each match is printed by `compadd`."""
+
+
+def test_zsh_completes(installed_shell, tmp_path):
+    script = installed_shell("zsh", "_tilewright")
+    (tmp_path / "complete.zsh").write_text(ZSH)
+    found: dict[str, list[str]] = {}
+    for each in output_of("zsh", "-f", "complete.zsh", str(script.parent), *COMPLETED):
+        if each.startswith("= "):
+            current = found.setdefault(each[2:], [])
+        elif "$" not in each:
+            current.append(each.removeprefix("[MATCH:]"))
+    assert {line: sorted(each) for line, each in found.items()} == COMPLETED
 
 
 def test_a_shell_that_is_not_known(capsys):

@@ -120,6 +120,17 @@ def test_expressions_outside_of_kernels(stand_in):
         stand_in.language.add2(pair, tirx.Var("other", "float16x2"))
 
 
+def test_tests_for_blackwell_run_where_it_is_described(stand_in, monkeypatch):
+    monkeypatch.setattr("tilewright.compat.tilelang_testing.capability", lambda: (10, 0))
+
+    def test():
+        return 3
+
+    assert stand_in.testing.requires_cuda_compute_version_ge(10, 0)(test) is test
+    marked = stand_in.testing.requires_cuda_compute_version_eq(9, 0)(test)
+    assert [mark.name for mark in marked.pytestmark] == ["skip"]
+
+
 def test_tests_for_other_hardware_are_skipped(stand_in):
     testing = stand_in.testing
 

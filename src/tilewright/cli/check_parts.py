@@ -6,6 +6,10 @@ result that depends on the schedule is noticed in every part by itself. What a p
 shown but repeated here, with its seeds: the report is that of one process, timeline included. Of
 parts without a fault, what they have read and not analysed is merged.
 
+Where there are several parts, a first one is the schedule with seed 0 alone: if no event of it was
+a matter of choice, as in scripts whose kernels have no tasks, the others would be the same, and are
+not run.
+
     check.py ── items {script, seeds (0, 6, 7, 8, 9, 10)} ──▶ workers: `check_worker`
         │                                                        │ failed in launch 2, or reads
         ▼                                                        ▼
@@ -24,7 +28,7 @@ from tilewright.cli.placed_script import described_script, where_in
 from tilewright.runtime.executors.cluster import ClusterUnavailable
 from tilewright.runtime.executors.gather import WorkFailed, gathered, journal, merged
 from tilewright.runtime.executors.pools import ExecutorLost, pool_of
-from tilewright.runtime.executors.work import Work
+from tilewright.runtime.executors.work import Outcome, Work
 from tilewright.targets.numpy.tasks.ordering import OrderingLog
 
 FLAGS = ("cluster", "jobs", "log")
@@ -57,7 +61,7 @@ class Part:
             orders.unread_log.merge(each["unread"])
             orders.not_analysed.update(dict.fromkeys(each["orders_not_analysed"]))
             log.not_analysed += [x for x in each["not_analysed"] if x not in log.not_analysed]
-        orders.unread_log.clusters *= self.schedules
+        orders.unread_log.repeat(self.schedules)
 
 
 # -- distributing --------------------------------------------------------------------------------
@@ -79,11 +83,18 @@ def searched(line: CommandLine, schedules: int) -> Part:
         (0, *range(first, min(first + SEEDS, schedules))) for first in range(1, schedules, SEEDS)
     ]
     values = [_described(line, seeds) for seeds in parts]
+    first = [_described(line, (0,))] if len(parts) > 1 else []
     try:
         where = where_in(line)
         with journal(line.values.get("log")) as log, pool_of(where) as pool:
-            found = gathered(work, values, pool=pool, log=log, things="parts", name="schedules")
-            outcomes = merged(found, work, values)
+
+            def done_by(values: Sequence[Any]) -> list[Outcome]:
+                found = gathered(work, values, pool=pool, log=log, things="parts", name="schedules")
+                return merged(found, work, values)
+
+            if any(_is_determined(each) for each in done_by(first)):
+                return Part((0,))
+            outcomes = done_by(values)
     except (ClusterUnavailable, ExecutorLost, WorkFailed, ValueError) as error:
         raise UsageError(str(error)) from None
     except OSError as error:
@@ -100,6 +111,12 @@ def searched(line: CommandLine, schedules: int) -> Part:
         return Part(seeds, failures=[*failures, each["text"]])
     elsewhere = [each for _, each in done]
     return Part((0,), elsewhere=elsewhere, schedules=schedules, failures=failures)
+
+
+def _is_determined(outcome: Outcome) -> bool:
+    """Whether a run has shown that all schedules are the same; one that failed has not."""
+    found = outcome.value if outcome.status == "done" else None
+    return bool(found) and not found["has_failed"] and not found["has_choice"]
 
 
 def _first(line: CommandLine) -> str:

@@ -26,6 +26,7 @@ def checked(value: Mapping[str, Any]) -> dict[str, Any]:
         raise RuntimeError(errors.getvalue().strip() or "the script was not run")
     return {
         "has_failed": part.has_failed,
+        "has_choice": part.log.has_choice,
         "launches": part.log.launches,
         "text": errors.getvalue(),
         "unread": part.orders.unread_log.state(),

@@ -3,7 +3,8 @@
 A Python file is run as a script; every `T` kernel it calls is compiled for the arguments it was
 called with, and not run. IR text with `tile` kernels is compiled as it stands. With ``-o DIR`` the
 five files are written (with multicast one more for every further kind of reader): into DIR for one
-kernel, into DIR/NAME for several. Nothing is written unless everything compiles.
+kernel, into DIR/NAME for several. Nothing is written unless everything compiles. The IR is verified
+after every pass, as `tilewright opt` does.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from tilewright.cli.inputs import NoTiles, launched, on_tiles, read_ir
 from tilewright.dialects.tensix.work import ROLES
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.opt import SPLIT_MARKER
+from tilewright.ir.passes import Pass, Pipeline
 from tilewright.ir.text import print_module
+from tilewright.ir.verify import verify_after
 from tilewright.passes.tenstorrent.pipeline import TenstorrentPipeline
 from tilewright.report.tenstorrent_cost import cost_text
 from tilewright.report.tenstorrent_text import program_text
@@ -57,6 +60,7 @@ class Compiled:
     artefact: Artefact
     engine: DiagnosticEngine
     seconds: float
+    """Without those of verifying the IR between passes."""
     chooser: Chooser
     """Prices other settings of the same kernel."""
 
@@ -93,11 +97,20 @@ def _compiled(name: str, module: ModuleOp, pipeline: TenstorrentPipeline) -> Com
     tile = print_module(module)
     chooser = Chooser(module.clone(), pipeline)
     engine = DiagnosticEngine()
-    start = perf_counter()
-    pipeline.run(module, engine)
+    start, verifying = perf_counter(), 0.0
+
+    def verified(each: Pass, _: int) -> bool:
+        nonlocal verifying
+        begin = perf_counter()
+        found = verify_after(each.name, module, engine)
+        verifying += perf_counter() - begin
+        return found
+
+    Pipeline(pipeline.passes()).run(module, engine, verified)
     engine.raise_if_errors()
     artefact = artefact_of(module)
-    return Compiled(name, tile, module, artefact, engine, perf_counter() - start, chooser)
+    seconds = perf_counter() - start - verifying
+    return Compiled(name, tile, module, artefact, engine, seconds, chooser)
 
 
 # -- what is shown and written ---------------------------------------------------------------------

@@ -41,6 +41,12 @@ _tilewright() {{
         _get_comp_words_by_ref -n : cur prev
         typed="$cur" before="$prev"
     fi
+    # --flag=value is three words: the flag, =, and the value.
+    if [ "$typed" = = ]; then
+        typed=
+    elif [ "$before" = = ]; then
+        before="${{COMP_WORDS[COMP_CWORD-2]}}"
+    fi
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
         COMPREPLY=($(compgen -W "{commands}" -- "$typed"))
@@ -130,7 +136,8 @@ def _zsh_arguments(command: Command) -> str:
             choices = " ".join(each.replace(":", r"\:") for each in option.choices)
             action = f"({choices})" if choices else "_files"
             value = f":{option.value.replace(':', chr(92) + ':')}:{action}"
-        lines.append(_quoted(f"{option.flag}[{about}]{value}"))
+        both = "=" if option.value and len(option.name) > 1 else ""  # --flag value, --flag=value
+        lines.append(_quoted(f"{option.flag}{both}[{about}]{value}"))
     lines.append(_quoted("--help[show the help]"))
     if command.names:
         lines.append(_quoted(f"1:what:({' '.join(command.names)})"))

@@ -31,7 +31,8 @@ from tilewright.report import memory_text
 from tilewright.runtime.memory_maps.tiles import shared_memory_maps
 from tilewright.targets.cuda.emit.kernel import emit_kernel, kernels_of
 from tilewright.targets.numpy.api import Buffer
-from tilewright.targets.numpy.tile import TileOptions, compile_tile_module
+from tilewright.targets.numpy.tile.api import TileOptions
+from tilewright.targets.numpy.tile.kernel import compile_tile_module
 
 _M, _N, _K = 150, 136, 200
 _PASSES = "bind-target,canonicalize,cse,split-guards,specialize-warps,plan-pipeline,expand-pipeline"

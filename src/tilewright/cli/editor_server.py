@@ -27,7 +27,7 @@ from urllib.parse import unquote, urlsplit
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
-from tilewright import __version__
+from tilewright._version import __version__
 
 DETAILS = "tilewright.cli.editor_details"
 _SOURCE = Path(__file__).parents[2]

@@ -35,7 +35,8 @@ from tilewright.passes.raising.function import GRID
 from tilewright.runtime.tile.options import current_tile_options
 from tilewright.targets.numpy.api import Array, Grid, RunOptions, RunReport
 from tilewright.targets.numpy.kernel import compile_module
-from tilewright.targets.numpy.tile import TileReport, compile_tile_module
+from tilewright.targets.numpy.tile.api import TileReport
+from tilewright.targets.numpy.tile.kernel import compile_tile_module
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,8 @@ class LaunchLog:
     """What ended the script before a kernel ran: it does not compile, or cannot be launched so."""
     schedules_elsewhere: int = 0
     """Schedules that were run in other processes, whose blocks are counted as these."""
+    has_choice: bool = False
+    """Whether a launch has several orders of events."""
     not_analysed: list[str] = field(default_factory=list[str])
     """What the checks of `T` kernels could not follow, and why; each once."""
     launched: dict[str, str] = field(default_factory=dict[str, str])
@@ -80,6 +82,7 @@ class LaunchLog:
 
     def add(self, kernel: str, report: RunReport) -> None:
         self.kernels.setdefault(kernel, KernelTotals()).add(report)
+        self.has_choice = self.has_choice or report.has_choice
         self.warnings.extend(report.warnings)
 
     def record(self, kernel: str, outcome: TileReport | NumpyFault) -> None:
@@ -87,6 +90,7 @@ class LaunchLog:
         if isinstance(outcome, NumpyFault):
             self.failed(kernel, outcome)
         else:
+            self.has_choice = self.has_choice or outcome.is_concurrent
             every = 1 + self.schedules_elsewhere if outcome.is_concurrent else 1
             self.kernels.setdefault(kernel, KernelTotals()).add_tile(outcome, every)
             for text in outcome.not_analysed:

@@ -14,6 +14,8 @@ from types import FrameType
 
 from tilewright.frontend.callers import PACKAGE, is_located, located_diagnostic
 from tilewright.ir.diagnostics import CompileError, Diagnostic
+from tilewright.runtime.executors.cluster import ClusterUnavailable
+from tilewright.runtime.executors.pools import ExecutorLost
 from tilewright.targets.cuda.nvrtc_library import NvrtcMissing
 from tilewright.targets.errors import HipCompilerMissing
 from tilewright.targets.numpy.api import NumpyFault
@@ -23,6 +25,8 @@ FOREIGN = ("triton", "tilelang", "tvm")
 """The packages that `--compat` replaces."""
 _LIBRARY = Path(traceback.__file__).parent
 _PACKAGES = {"site-packages", "dist-packages"}
+_ABSENT = (TritonMissing, NvrtcMissing, HipCompilerMissing, ClusterUnavailable, ExecutorLost)
+"""Errors whose text states what the computer lacks."""
 _INSTALLS = {"triton": INSTALL, "tilelang": "pip install tilelang"}
 
 
@@ -48,11 +52,11 @@ def show_error(error: BaseException) -> None:
 
 
 def missing_package(error: BaseException, *, has_compat: bool = False) -> str | None:
-    """What to install, in one line, if a script ended for want of a package.
+    """What to install or start, in one line, if a script ended for want of a package or a cluster.
 
     `has_compat`: the command has a flag `--compat`, which was not passed.
     """
-    if isinstance(error, TritonMissing | NvrtcMissing | HipCompilerMissing):
+    if isinstance(error, _ABSENT):
         return str(error)
     name = error.name if isinstance(error, ModuleNotFoundError) else None
     if name not in FOREIGN:

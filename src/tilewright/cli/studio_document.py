@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilewright import __version__
+from tilewright._version import __version__
 from tilewright.analysis.ordering.timeline import Timeline
 from tilewright.cli.studio_kernels import pointer_kernel, raised_or_reason, tile_kernels
 from tilewright.cli.studio_run import CheckedRun, addresses, findings, tuning

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tilewright import __version__
+from tilewright._version import __version__
 from tilewright.analysis.ordering.timeline import Timeline
 from tilewright.cli.command_line import CommandLine, UsageError, require_file
 from tilewright.cli.inputs import NoTiles, launched, on_tiles

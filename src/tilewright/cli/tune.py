@@ -93,12 +93,15 @@ def _tune(line: CommandLine, program: str) -> int:
             found.append(tuned)
 
     with _searching(line, log), tuning_observed_by(note), redirect_stdout(sys.stderr):
-        code = exit_code(lambda: _guarded(line), show_interrupt)
+        missing: list[str] = []
+        code = exit_code(lambda: _guarded(line, missing), show_interrupt)
     _show(line, found)
     if table is not None and found:
         _write(line, table.with_rows(each.row for each in found), program)
     if code == INTERRUPTED:
         return code  # what was tuned until then is stored
+    if missing:
+        raise UsageError(missing[0])
     if code:
         sys.stderr.write(f"{program}: the script ended with exit code {code}\n")
         return WRONG_KERNEL
@@ -204,19 +207,20 @@ def _timing_elsewhere(line: CommandLine) -> Generator[None]:
         timed_elsewhere.reset(token)
 
 
-def _guarded(line: CommandLine) -> None:
-    """Run the script; what is wrong with a kernel is shown as its own text."""
+def _guarded(line: CommandLine, missing: list[str]) -> None:
+    """Run the script; what is wrong with a kernel is shown as its own text. What the computer
+    lacks, a package or the cluster, is added to `missing`."""
     if line.is_compat:
         install()
     try:
         run_file(line.file, line.script_arguments)
     except UsageError as error:
-        sys.stderr.write(f"{error}\n")
+        missing.append(str(error))
         raise SystemExit(1) from None
     except Exception as error:
-        missing = missing_package(error, has_compat=not line.is_compat)
-        if missing is not None:
-            sys.stderr.write(f"{script_line(error)}: {missing}\n")
+        text = missing_package(error, has_compat=not line.is_compat)
+        if text is not None:
+            missing.append(f"{script_line(error)}: {text}")
         elif speaks_for_itself(error):
             show_error(error)
         else:

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tilewright.compat.described_gpu import CAPABILITY
+from tilewright.compat.described_gpu import capability
 from tilewright.compat.notices import print_once
 
 Test = TypeVar("Test", bound=Callable[..., Any])
@@ -89,7 +89,7 @@ def requires_cuda_compute_version(
 ) -> Callable[[Test], Test]:
     """Skip a test that is for GPUs of another compute capability."""
     expected = (major_version, minor_version)
-    fits = _COMPARISONS[mode](CAPABILITY, expected)
+    fits = _COMPARISONS[mode](capability(), expected)
     reason = f"needs compute capability {mode} {major_version}.{minor_version}"
     return lambda test: _skipped(test, not fits, reason)
 

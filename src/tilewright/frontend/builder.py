@@ -98,6 +98,11 @@ def current() -> Builder:
     return builders[-1]
 
 
+def insert(op: _Op) -> _Op:
+    """Append `op` to the kernel being traced."""
+    return current().insert(op)
+
+
 def is_outside() -> bool:
     """Whether what is built now belongs to no kernel."""
     return bool(_outside) and not _stack.builders

@@ -101,6 +101,20 @@ def verify(
     return _Verification(root, engine, verify_op, quote, code).run()
 
 
+def verify_after(name: str, root: Operation, engine: ErrorSink) -> bool:
+    """Check what the pass of this name has left; an error has the name."""
+
+    class Blaming:
+        """Reports with the pass."""
+
+        def error(self, where: Operation, message: str, code: str | None = None) -> Report:
+            report = engine.error(where, message, code)
+            report.note(where, f"the pass '{name}' left this IR; it was correct before")
+            return report
+
+    return verify(root, Blaming(), code=BROKEN_BY_A_PASS)
+
+
 def _message_of(error: Exception) -> str:
     text = str(error)
     if type(error) in (Exception, ValueError) and text:

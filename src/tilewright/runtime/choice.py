@@ -116,7 +116,10 @@ def spec_named(text: str) -> Spec:
         check_cuda(text, arch)
         return Spec("raised", Target("cuda", int(capability)), text)
     if backend == "hip" and arch:
-        check_hip(text, arch)
+        if not _GFX.fullmatch(
+            arch
+        ):  # the interpreter has instructions of more than are compiled for
+            check_hip(text, arch)
         return Spec("raised", Target("hip", arch), text)
     if backend == _TENSTORRENT:
         if arch:

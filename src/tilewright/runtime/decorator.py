@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, overload
 
-from tilewright.ir.collector import collector_paused
+from tilewright._exports import loading
 
 if TYPE_CHECKING:
     from tilewright.runtime.pointer.jit import JITFunction
@@ -65,10 +65,11 @@ def jit(
 
     def decorate(function: Callable[..., Any]) -> Any:
         if tile_options or _is_tile_function(function):
-            with collector_paused():  # modules stay, too
+            with loading():
                 from tilewright.runtime.tile.jit import tile_jit
             return tile_jit(function, **tile_options)
-        from tilewright.runtime.pointer.jit import JITFunction
+        with loading():
+            from tilewright.runtime.pointer.jit import JITFunction
 
         return JITFunction(
             function,

@@ -8,6 +8,7 @@ import pytest
 
 from tests.runtime.executors.kernels import RING
 from tilewright.cli import check_worker, main
+from tilewright.targets.numpy.tasks.kernel import TaskKernel
 
 ROOT = Path(__file__).resolve().parents[3]
 TILES = ROOT / "examples" / "tile"
@@ -71,11 +72,62 @@ def test_schedules_of_an_interrupted_check_are_not_run_again(command, tmp_path):
     flags = ("check", "ring.py", "--jobs", "1", "--log", "log.jsonl", "--schedules")
     first = command(*flags, "11")
     lines = (tmp_path / "log.jsonl").read_text().splitlines()
-    assert len(lines) == 2
+    assert len(lines) == 3  # the first schedule alone, and two parts
     assert command(*flags, "11") == first
     assert (tmp_path / "log.jsonl").read_text().splitlines() == lines
     command(*flags, "16")
-    assert len((tmp_path / "log.jsonl").read_text().splitlines()) == 3
+    assert len((tmp_path / "log.jsonl").read_text().splitlines()) == 4
+
+
+PLAIN = """\
+import numpy as np
+import tilewright as tw
+from tilewright import tl, tlx
+
+
+@tw.jit
+def twice(x_ptr, y_ptr, N: tl.constexpr):
+    at = tl.arange(0, N)
+    staged = tlx.local_alloc((N,), tl.float32, 1)
+    tlx.local_store(staged[0], tl.load(x_ptr + at))
+    tl.store(y_ptr + at, tlx.local_load(staged[0]) * 2)
+
+
+open("runs.txt", "a").write("run\\n")
+x = np.ones(64, np.float32)
+y = np.empty_like(x)
+twice[(1,)](x, y, N=64)
+print((y == 2).all())
+"""
+
+
+def test_a_script_without_choices_is_not_run_for_every_schedule(command, tmp_path):
+    """Nothing is asynchronous and there is one task, though the kernel has shared memory."""
+    (tmp_path / "plain.py").write_text(PLAIN)
+    here = command("check", "plain.py", "--schedules", "40")
+    assert here[:2] == (0, "True\n")
+    across = command("check", "plain.py", "--schedules", "40", "--jobs", "1")
+    assert across == here
+    runs = (tmp_path / "runs.txt").read_text().splitlines()
+    assert len(runs) == 1 + 2  # here; the first schedule on a worker, and the report
+
+
+@pytest.mark.parametrize(("text", "schedules"), [(PLAIN, 1), (RING.format(factor=2), 7)])
+def test_a_kernel_whose_events_have_one_order_runs_once(tmp_path, monkeypatch, text, schedules):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["tilewright"])
+    (tmp_path / "kernel.py").write_text(text.replace(*READ))
+    reports = []
+    run = TaskKernel.launch
+
+    def launch(self, *arguments):
+        reports.append(run(self, *arguments))
+        return reports[-1]
+
+    monkeypatch.setattr(TaskKernel, "launch", launch)
+    assert main.run(["check", "--schedules", "7", "--allow-unread", "kernel.py"]) == 0
+    assert [each.schedules for each in reports] == [schedules]
+    assert [each.has_choice for each in reports] == [schedules > 1]
 
 
 def test_a_worker_without_the_script_gets_its_text(tmp_path, monkeypatch):

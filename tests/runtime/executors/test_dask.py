@@ -5,6 +5,7 @@ The long runs are marked ``slow``: `pytest tests/runtime/executors -m slow`.
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -78,6 +79,65 @@ def test_tuning_sixty_configurations_chooses_the_same(cluster: Cluster):
     assert across.config == here.config
     assert across.trials == here.trials
     assert len({each.latency for each in across.trials}) > 10
+
+
+TUNED = """\
+import numpy as np
+import tilewright as tw
+from tilewright import tl
+
+CONFIGS = [tw.Config({"BLOCK": block}, num_warps=warps) for block in (64, 128) for warps in (2, 4)]
+
+@tw.autotune(configs=CONFIGS, key=["n"])
+@tw.jit
+def scale(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + at, 2 * tl.load(x_ptr + at, mask=at < n), mask=at < n)
+
+x = np.ones(1000, np.float32)
+y = np.empty_like(x)
+scale[lambda meta: (tw.cdiv(1000, meta["BLOCK"]),)](x, y, 1000)
+print("right:", bool((y == 2).all()))
+"""
+
+
+@pytest.fixture
+def tune(tmp_path, monkeypatch, capsys):
+    """Runs `tilewright tune --cluster ADDRESS tuned.py`."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["tilewright"])
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    (tmp_path / "tuned.py").write_text(TUNED)
+
+    def run(address: str) -> tuple[int, str, str]:
+        code = main.run(["tune", "--cluster", address, "-o", "table.json", "tuned.py"])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def test_the_command_tunes_on_a_cluster(cluster, tune, tmp_path):
+    code, out, err = tune(cluster.address)
+    assert (code, "right: True" in err) == (0, True), err
+    head, *rows = out.splitlines()
+    assert head.startswith("scale(n=1000, x_ptr=float32, y_ptr=float32) on cpu: measured")
+    assert len(rows) == 4 and all("num_warps=" in row for row in rows)
+    assert len(json.loads((tmp_path / "table.json").read_text())["rows"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("tcp://127.0.0.1:1", "no Dask scheduler responds at tcp://127.0.0.1:1: start one with"),
+        ("here:1", "'here:1' is no address of a Dask scheduler; expected tcp://HOST:PORT"),
+    ],
+)
+def test_a_cluster_that_is_not_there_is_one_line(tune, monkeypatch, address, message):
+    monkeypatch.setattr("tilewright.runtime.executors.cluster._CONNECT_SECONDS", 0.5)
+    code, out, err = tune(address)
+    assert (code, out) == (2, "")
+    assert "Traceback" not in err
+    assert message in err.splitlines()[-1]
 
 
 @pytest.fixture

@@ -68,6 +68,7 @@ class Actions(Generic[RegionT, BarrierT, OperationT]):
     def issue(self, machine: Machine, operation: OperationT) -> None:
         """An operation of a unit is in flight."""
         self.events.issue(operation)
+        operation.completed = lambda: self.events.complete(operation)
         machine.issue(operation.engine, operation, operation.in_order)
 
     def groups(self, task: Task, kind: GroupKind) -> Groups[OperationT]:

@@ -37,6 +37,8 @@ class Operation:
     issuer: Task | None = None
     barriers: Sequence[MBarrier] = ()
     """The barriers it reports to."""
+    completed: Callable[[], None] = lambda: None
+    """Called when it is done."""
 
     def complete(self) -> None:
         """Perform its effect; once."""
@@ -44,6 +46,7 @@ class Operation:
             return
         self.is_done = True
         self.finish()
+        self.completed()
 
 
 @dataclass(eq=False)

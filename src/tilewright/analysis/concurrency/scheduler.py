@@ -55,6 +55,9 @@ class Machine:
     steps: int = 0
     current: Task | None = None
     """The current task, or the one that raised an error."""
+    has_choice: bool = False
+    """Whether there was more than one possible event in some step. If not, every other schedule is
+    this one."""
 
     def __post_init__(self) -> None:
         self._schedule = self.schedule or schedule_of(self.seed)
@@ -106,6 +109,7 @@ class Machine:
         if not runnable and not operations:
             raise deadlock_of(self.tasks)
         self.steps += 1
+        self.has_choice = self.has_choice or len(runnable) + len(operations) > 1
         chosen = self._schedule.choose(runnable, operations)
         if isinstance(chosen, Operation):
             chosen.complete()

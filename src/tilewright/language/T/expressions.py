@@ -23,7 +23,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 
 from tilewright.dialects import arith
 from tilewright.frontend.attributes import attribute_of
-from tilewright.frontend.builder import current
+from tilewright.frontend.builder import insert
 from tilewright.frontend.values import Value
 from tilewright.language.T.dtypes import (
     DTYPES,
@@ -195,7 +195,7 @@ def _wrapped(value: int, dtype: Dtype) -> int:
 
 def emit(op: Any) -> OpResult:
     """The result of an op, inserted where the kernel is."""
-    return current().insert(op).results[0]
+    return insert(op).results[0]
 
 
 def as_expr(value: object, dtype: Dtype | None = None) -> Expr:

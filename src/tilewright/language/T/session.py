@@ -23,7 +23,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from tilewright.dialects import arith
 from tilewright.dialects.simt.across import StrideOp
-from tilewright.frontend.builder import Builder, current, is_outside
+from tilewright.frontend.builder import Builder, current, insert, is_outside
 from tilewright.frontend.errors import FrontendError
 from tilewright.ir.hints import name_hint_of
 from tilewright.language.T.expressions import INDEX, Expr, as_expr, constant
@@ -294,7 +294,7 @@ def effect(op: _Op) -> _Op:
     if not is_outside():
         trace().read_elements()
         trace().writes += 1
-    return current().insert(op)
+    return insert(op)
 
 
 def size_value(size: Symbolic) -> Expr:

@@ -148,10 +148,8 @@ def unwrap(value: _T) -> _T:
         return cast("_T", [unwrap(item) for item in cast("list[object]", value)])
     if isinstance(value, tuple):
         items = [unwrap(item) for item in cast("tuple[object, ...]", value)]
-        made = (
-            type(cast("Any", value))(*items) if is_namedtuple(cast("Any", value)) else tuple(items)
-        )
-        return cast("_T", made)
+        is_plain = type(cast("Any", value)) is tuple or not is_namedtuple(cast("Any", value))
+        return cast("_T", tuple(items) if is_plain else type(cast("Any", value))(*items))
     return value
 
 

@@ -16,7 +16,7 @@ from typing import Any, Literal, NoReturn, Self, TypeAlias, TypeVar
 from typing_extensions import override
 from xdsl.ir import Operation, SSAValue
 
-from tilewright.frontend.builder import current
+from tilewright.frontend.builder import insert
 from tilewright.frontend.values import Value
 from tilewright.language.tl.agreement import agreement
 from tilewright.language.tl.dtypes import dtype
@@ -267,4 +267,4 @@ Operand: TypeAlias = tensor | int | float | bool
 
 def emit(op: Operation, type: dtype) -> tensor:
     """Insert `op` where the kernel is being traced; its (first) result as a tensor of `type`."""
-    return tensor(current().insert(op).results[0], type)
+    return tensor(insert(op).results[0], type)

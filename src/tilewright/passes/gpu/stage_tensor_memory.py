@@ -4,13 +4,15 @@
                                       ->      tile.copy %moved -> %C_shared
 
 A copy between tensor memory and another memory, with a conversion, or to a part of a fragment goes
-through a fragment of its own; so does a fill. Single elements of tensor memory have no address that
-a thread could use: accesses to them are refused (TW3055).
+through a fragment of its own; so does a fill. A copy of several matrices is one of each. Single
+elements of tensor memory have no address that a thread could use: accesses to them are refused
+(TW3055).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 
 from xdsl.dialects.builtin import MemRefType, ModuleOp, NoneAttr
 from xdsl.ir import Operation, SSAValue
@@ -24,6 +26,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.traversal import walk
 from tilewright.passes.tile.index_builder import IndexBuilder
+from tilewright.passes.tile.layout_expressions import combined
 from tilewright.passes.tile.tile_regions import part_of
 
 NOT_BY_ELEMENT = "TW3055"
@@ -38,11 +41,39 @@ class StageTensorMemory(Pass):
     def run(self, module: ModuleOp, engine: DiagnosticEngine) -> None:
         for op in list(walk(module)):
             if isinstance(op, CopyOp):
-                _stage_copy(op)
+                for each in _matrices(op):
+                    _stage_copy(each)
             elif isinstance(op, FillOp) and _is_tmem(op.dst):
                 _stage_fill(op)
             elif isinstance(op, LoadOp | StoreOp) and _is_tmem(op.memref):
                 _refuse(op, engine)
+
+
+def _matrices(op: CopyOp) -> list[CopyOp]:
+    """The copies of the matrices that a copy of tensor memory moves; the copy itself, of one."""
+    if not (_is_tmem(op.src) or _is_tmem(op.dst)):
+        return [op]
+    parts = part_of(op.src), part_of(op.dst)
+    outer = [part.axes[:-2] for part in parts]
+    extents = [
+        [part.extents[axis] for axis in axes] for part, axes in zip(parts, outer, strict=True)
+    ]
+    if not extents[0] or extents[0] != extents[1]:
+        return [op]
+    code = IndexBuilder(op)
+    made: list[CopyOp] = []
+    for point in product(*(range(each) for each in extents[0] if isinstance(each, int))):
+        regions: list[SSAValue] = []
+        for part, axes in zip(parts, outer, strict=True):
+            offsets, sizes = list(part.offsets), list(part.extents)
+            for axis, index in zip(axes, point, strict=True):
+                offsets[axis], sizes[axis] = combined(code, "+", offsets[axis], index), 1
+            regions.append(code.add(RegionOp(part.buffer, offsets, sizes)).results[0])
+        copy = CopyOp(regions[0], regions[1], attributes=op.attributes)
+        code.add(copy)
+        made.append(copy)
+    code.rewriter.erase(op)
+    return made
 
 
 def _stage_copy(op: CopyOp) -> None:

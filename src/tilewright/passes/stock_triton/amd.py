@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 
 from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.traversal import walk
-from tilewright.passes.stock_triton import NO_EQUIVALENT, UNKNOWN_OPS
+from tilewright.passes.stock_triton import NO_EQUIVALENT, UNKNOWN_OPS, why_unreadable
 
 _OURS = ("tlx.", "tilewright.")
 _NVIDIA = ("ttng.", "nvg.")
@@ -42,4 +42,4 @@ def _why_unsupported(op: Operation) -> str | None:
         return "an earlier pass has to lower tlx ops"
     if op.name.startswith(_NVIDIA):
         return "it is an op of NVIDIA GPUs: AMD GPUs have no mbarriers, TMA, wgmma or tensor memory"
-    return _MISSING.get(op.name)
+    return _MISSING.get(op.name) or why_unreadable(op)

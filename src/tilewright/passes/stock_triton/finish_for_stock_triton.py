@@ -28,7 +28,7 @@ from tilewright.ir.diagnostics import DiagnosticEngine
 from tilewright.ir.passes import Pass
 from tilewright.ir.rewrite import Rewriter
 from tilewright.ir.traversal import walk
-from tilewright.passes.stock_triton import NO_EQUIVALENT, REWRITES, why_unsupported
+from tilewright.passes.stock_triton import NO_EQUIVALENT, REWRITES, report, why_unsupported
 from tilewright.passes.stock_triton.amd import finish_for_amd
 from tilewright.passes.stock_triton.barrier_arrays import barrier_rows
 from tilewright.passes.stock_triton.barriers import (
@@ -89,8 +89,7 @@ class FinishForStockTriton(Pass):
         for op in walk(module):
             reason = why_unsupported(op)
             if reason is not None:
-                message = f"'{op.name}' has no equivalent in stock Triton"
-                engine.error(op, message, NO_EQUIVALENT).note(None, reason)
+                report(op, reason, engine)
 
     def _reach_out(self, module: ModuleOp, rewriter: Rewriter, engine: DiagnosticEngine) -> bool:
         """Lower accesses to other CTAs of the cluster; False if the release cannot express them."""

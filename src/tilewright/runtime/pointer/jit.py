@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from typing_extensions import override
 
+from tilewright._exports import loading
 from tilewright._notebook import NotebookForm
 from tilewright.frontend.callers import located
 from tilewright.frontend.errors import FrontendError
@@ -270,7 +271,8 @@ class JITFunction(KernelFunction, Launchable, NotebookForm):
             widens_scans=self.widens_scans,
         )
         # Where kernels are only defined, nothing of the compiler is loaded.
-        from tilewright.runtime.pointer.compiled import compile_kernel
+        with loading():
+            from tilewright.runtime.pointer.compiled import compile_kernel
 
         return compile_kernel(self, keys, settings, options, choice=choice, device=device)
 

@@ -9,14 +9,24 @@ byte all over, and as long as all of an array still is, nothing has been written
   none read, was meant to be written.
 
 The second is reported at the end, not after a launch: another launch, or the script itself, may
-fill what one launch left. What torch and other libraries allocate is not watched.
+fill what one launch left.
+
+NumPy has no hook for this, so `np.empty` and `np.empty_like` are replaced while arrays are watched.
+The replacement is NumPy's own function for all but the code of the user in the thread that watches:
+what Tilewright, torch and other installed packages allocate is neither filled nor remembered.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import cache
+from inspect import currentframe
+from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -28,6 +38,10 @@ if TYPE_CHECKING:
 
 _UNTOUCHED = 0xA5
 _KINDS = "biufcV"
+_MANY = 64
+_LIBRARIES = (Path(__file__).parents[2], Path(os.__file__).parent)
+"""The files of Tilewright and of Python."""
+_INSTALLED = {"site-packages", "dist-packages"}
 
 
 @dataclass
@@ -45,13 +59,17 @@ class FreshArrays:
 
     _made: list[ref[Array]] = field(default_factory=list["ref[Array]"])
     _left: list[_Left] = field(default_factory=list[_Left])
+    _limit: int = _MANY
+    """From which number on the arrays that are gone are forgotten."""
 
     def made(self, array: Array) -> Array:
         """Remember a new array."""
         if array.dtype.kind in _KINDS and array.nbytes:
             array.reshape(-1, order="A").view(np.uint8)[...] = _UNTOUCHED
-            self._made = [each for each in self._made if each() is not None]
             self._made.append(ref(array))
+            if len(self._made) > self._limit:
+                self._made = [each for each in self._made if each() is not None]
+                self._limit = max(_MANY, 2 * len(self._made))
         return array
 
     def is_untouched(self, array: Array) -> bool:
@@ -84,35 +102,76 @@ def _bytes(array: Array) -> Any:
     return whole.view(np.uint8).reshape(*array.shape, array.dtype.itemsize)
 
 
-_watched: list[FreshArrays] = []
+_active: ContextVar[FreshArrays | None] = ContextVar("tilewright_fresh_arrays", default=None)
+_NAMES = ("empty", "empty_like")
+_lock = Lock()
+_originals: dict[str, Callable[..., Array]] = {}
+"""NumPy's functions while they are replaced."""
+_replaced: dict[str, Callable[..., Array]] = {}
+_watching = 0
+"""How many watch, in all threads."""
 
 
 def watched() -> FreshArrays | None:
-    """What watches arrays at the moment."""
-    return _watched[-1] if _watched else None
+    """What watches arrays at the moment, in this thread."""
+    return _active.get()
 
 
 @contextmanager
 def watching() -> Generator[FreshArrays]:
-    """Watch what `np.empty` and `np.empty_like` make inside the ``with``."""
+    """Watch what user code makes with `np.empty` and `np.empty_like` inside the ``with``."""
     found = FreshArrays()
-    names = ("empty", "empty_like")
-    originals: list[Callable[..., Array]] = [getattr(np, name) for name in names]
-    _watched.append(found)
-    for name, original in zip(names, originals, strict=True):
-        setattr(np, name, _wrapped(found, original))
+    token = _active.set(found)
+    _replace()
     try:
         yield found
     finally:
-        for name, original in zip(names, originals, strict=True):
-            setattr(np, name, original)
-        _watched.remove(found)
+        _restore()
+        _active.reset(token)
 
 
-def _wrapped(fresh: FreshArrays, original: Callable[..., Array]) -> Callable[..., Array]:
+def _replace() -> None:
+    global _watching
+    with _lock:
+        _watching += 1
+        if _watching > 1:
+            return
+        for name in _NAMES:
+            _originals[name] = getattr(np, name)
+            _replaced[name] = _wrapped(_originals[name])
+            setattr(np, name, _replaced[name])
+
+
+def _restore() -> None:
+    global _watching
+    with _lock:
+        _watching -= 1
+        if _watching:
+            return
+        for name in _NAMES:
+            if getattr(np, name) is _replaced[name]:  # else the script has replaced it
+                setattr(np, name, _originals[name])
+
+
+def _wrapped(original: Callable[..., Array]) -> Callable[..., Array]:
     def made(*args: Any, **kwargs: Any) -> Array:
         array = original(*args, **kwargs)
-        return fresh.made(array) if type(array) is np.ndarray else array
+        fresh = _active.get()
+        if fresh is None or type(array) is not np.ndarray:
+            return array
+        caller = currentframe()
+        caller = None if caller is None else caller.f_back
+        is_users = caller is not None and _is_users(caller.f_code.co_filename)
+        return fresh.made(array) if is_users else array
 
     made.__name__, made.__doc__ = original.__name__, original.__doc__
     return made
+
+
+@cache
+def _is_users(file: str) -> bool:
+    """Whether a file is neither of Tilewright, nor of Python, nor of an installed package."""
+    path = Path(file)
+    if not _INSTALLED.isdisjoint(path.parts):
+        return False
+    return not any(path.is_relative_to(each) for each in _LIBRARIES)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import ModuleOp
 
 from tilewright.runtime.tile.targets import arch_of, checked_target, chip_of, is_gpu, is_hip
-from tilewright.targets.numpy.tile import compile_tile_module
+from tilewright.targets.numpy.tile.kernel import compile_tile_module
 
 if TYPE_CHECKING:
     from tilewright.language.T.prim_func import Param, PrimFunc

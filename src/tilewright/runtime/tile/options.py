@@ -12,7 +12,7 @@ from typing import Any
 
 from tilewright.runtime.tile.settings import changed, current_changes
 from tilewright.targets.numpy.api import Progress
-from tilewright.targets.numpy.tile import TileOptions
+from tilewright.targets.numpy.tile.api import TileOptions
 
 
 @contextmanager

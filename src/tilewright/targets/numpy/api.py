@@ -134,7 +134,8 @@ class RunOptions:
     sources: SourceManager | None = None
     """Source text of the locations, for messages; None reads the files."""
     schedules: int = 1
-    """Orders of events to try, where a kernel with tasks or asynchronous copies has several."""
+    """Orders of events to try, where a kernel with tasks or asynchronous copies has several: one
+    whose events were all determined in the first is not run again."""
     seed: int = 0
     """Of the first schedule; see `machine/schedule.py` for what seeds mean."""
     seeds: tuple[int, ...] | None = None
@@ -175,6 +176,8 @@ class RunReport:
     seconds: float = 0.0
     schedules: int = 0
     """Orders of events that were tried."""
+    has_choice: bool = False
+    """Whether the kernel has several; one that has not is run once."""
     warnings: list[Diagnostic] = field(default_factory=list[Diagnostic])
 
 

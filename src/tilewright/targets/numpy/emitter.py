@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from math import prod
 from typing import TypeAlias
 
-import numpy as np
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from tilewright.dialects.tt.functions import FuncOp
@@ -79,6 +79,17 @@ class Unit:
     """The functions being written, outermost first."""
     largest: int = 1
     """Bytes of the largest tensor."""
+    sized: dict[int, Attribute] = field(default_factory=dict[int, Attribute])
+    """Types of tensors that were looked at, by identity, which they retain here."""
+
+    def note_size(self, type: Attribute) -> None:
+        """A tensor of `type` is defined."""
+        if id(type) in self.sized:
+            return
+        self.sized[id(type)] = type
+        found = scalar_type(type)
+        itemsize = 8 if found is None else found.dtype.itemsize
+        self.largest = max(self.largest, prod(shape_of(type)) * itemsize)
 
     def symbol(self, hint: str) -> int:
         """A new symbol."""
@@ -141,10 +152,7 @@ class Emitter:
         """Define the value of a result."""
         self.values[value] = defined
         if isinstance(defined, Tensor):
-            size = int(np.prod(shape_of(value.type), dtype=np.int64))
-            found = scalar_type(value.type)
-            itemsize = 8 if found is None else found.dtype.itemsize
-            self.unit.largest = max(self.unit.largest, size * itemsize)
+            self.unit.note_size(value.type)
 
     def unsupported(self, message: str, fix: str | None = None) -> Unsupported:
         """An error at the current op."""

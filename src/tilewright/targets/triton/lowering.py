@@ -24,6 +24,7 @@ from tilewright.ir.traversal import walk
 from tilewright.ir.verify import verify
 from tilewright.language.tl.options import Target
 from tilewright.passes import PASSES
+from tilewright.passes.stock_triton import refuse_unreadable
 from tilewright.passes.stock_triton.keep_buffers import keep_buffers
 from tilewright.passes.stock_triton.plain_ops import write_for_release
 from tilewright.passes.stock_triton.whole_views import make_views_whole
@@ -120,11 +121,14 @@ def lower(module: ModuleOp, kind: Kind, options: CompileOptions, engine: Diagnos
     """Lower `module` in place to IR that the installed Triton finishes; raises on errors."""
     write_for_release(module, installation.release()[0].version)
     if kind == "plain":
+        refuse_unreadable(module, engine)
+        engine.raise_if_errors()
         return
     _check_target(module, options.target, engine)
     if kind == "ttgir":
         phases = "true" if named_phases(module) else "false"
         Pipeline.build(parse_pipeline(_ALIASING.format(phases=phases)), PASSES).run(module, engine)
+        refuse_unreadable(module, engine)
     else:
         _assign_layouts(module, options, engine)
     engine.raise_if_errors()

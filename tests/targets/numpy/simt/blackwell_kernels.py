@@ -142,6 +142,26 @@ def few_rows(columns, threads, accum="float16"):
     return main
 
 
+def several_matrices(count, columns, part):
+    """Matrices of tensor memory, written by parts of rows and read as one."""
+    shape = (count, 128, columns)
+
+    @T.prim_func
+    def main(A: T.Tensor(shape, "float32"), C: T.Tensor(shape, "float32")):
+        with T.Kernel(1, threads=128):
+            held = T.alloc_tmem(shape, "float32")
+            before = T.alloc_fragment(shape, "float32")
+            after = T.alloc_fragment(shape, "float32")
+            T.copy(A, before)
+            for first in range(0, columns, part):
+                columns_of_part = slice(first, first + part)
+                T.copy(before[:, :, columns_of_part], held[:, :, columns_of_part])
+            T.copy(held, after)
+            T.copy(after, C)
+
+    return main
+
+
 def stored_in_branches(rows, block_N=256, out="float32"):
     """Whole tiles are stored through shared memory, the last rows element by element."""
 

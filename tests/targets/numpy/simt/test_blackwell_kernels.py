@@ -15,6 +15,7 @@ from tests.targets.numpy.simt.blackwell_kernels import (
     few_rows,
     released_early,
     scaled_gemm,
+    several_matrices,
     specialised_gemm,
     stored_in_branches,
 )
@@ -74,6 +75,11 @@ def test_results_that_are_held_while_the_next_gemm_runs(out: Any) -> None:
         program = compile_module(tw.compile(kernel).prim_func.module, "sm_100a")
         (compiled,) = program.kernels.values()
         assert compiled.metadata.spill_bytes == 0
+
+
+def test_several_matrices_of_tensor_memory() -> None:
+    a = np.random.default_rng(19).standard_normal((3, 128, 32)).astype(np.float32)
+    both(several_matrices(3, 32, 16), [a, a])
 
 
 @pytest.mark.parametrize("accum", ["float16", "float32"])

@@ -84,7 +84,9 @@ def test_right_kernels_are_quiet_under_many_schedules(runner: Runner, tmp_path: 
     with tw.running(schedules=24, recorder=log.recorder):
         got, expected = runner(load(tmp_path, SOURCE))
     np.testing.assert_allclose(got, expected, rtol=1e-3)
-    assert (log.schedules, log.unread(), log.not_analysed) == (24, [], {})
+    # Its one task waits for what it issues: its events have one order.
+    schedules = 1 if runner is run_product else 24
+    assert (log.schedules, log.unread(), log.not_analysed) == (schedules, [], {})
 
 
 def line_of(text: str, words: str) -> int:

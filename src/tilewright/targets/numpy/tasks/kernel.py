@@ -158,7 +158,7 @@ class _Runs:
                         array[...] = before[i]
             self._once(seed, len(seeds))
             self._report.schedules += 1
-            if len(seeds) == 1:
+            if len(seeds) == 1 or not self._report.has_choice:
                 return
             if not first:
                 first = {i: array.copy() for i, array in arrays.items()}
@@ -227,6 +227,8 @@ class _Runs:
             report.batches += 1
             self._report_progress(len(programs), count)
         memory.close()
+        if not report.has_choice:
+            recorder.is_determined()
 
     def _report_progress(self, programs: int, count: int) -> None:
         self._done += programs
@@ -280,6 +282,7 @@ class _Runs:
             )
             raise recorder.fault(fault, self._sources) from error
         finally:
+            self._report.has_choice = self._report.has_choice or cluster.machine.has_choice
             self._print(cluster)
         found = recorder.verdict(self._sources)
         if found is None and recorder.retained is not None:

@@ -133,6 +133,8 @@ class OrderingRecorder(Recorder):
 
     def __init__(self, log: OrderingLog) -> None:
         self._log = log
+        self._clusters = 0
+        """How many have begun."""
         self._events = ViewEvents(Checker(), ())
         self._source_sites: Sequence[SourceSite] = ()
         self._at: Sequence[int] = ()
@@ -143,7 +145,12 @@ class OrderingRecorder(Recorder):
         self._deadlock: Finding | None = None
 
     @override
+    def is_determined(self) -> None:
+        self._log.unread_log.determined += self._clusters
+
+    @override
     def begin(self, ctas: Sequence[CtaRuntime], seed: int) -> None:
+        self._clusters += 1
         cluster = ctas[0].cluster
         signals = cluster.tables.signals
         self._bodies = cluster.tables.bodies

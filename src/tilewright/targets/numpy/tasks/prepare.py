@@ -27,7 +27,9 @@ _INDEX = "tilewright.number"
 
 
 def inlined(module: ModuleOp) -> ModuleOp:
-    """A copy of `module` without calls."""
+    """`module`, or a copy of it in which calls are inlined."""
+    if not any(_calls(module)):
+        return module
     module = module.clone()
     inline_calls(module)
     return module

@@ -60,6 +60,9 @@ class Recorder(SyncEvents[View, Barrier, AsyncOperation]):
     def end(self, deadlock: Deadlock | None = None) -> None:
         """They are over, or nothing can happen any more."""
 
+    def is_determined(self) -> None:
+        """The launch has ended, and its events have one order: no other schedule is run."""
+
     def alloc(self, actor: Actor, view: View, source_id: int) -> None:
         """A buffer begins: whatever its bytes hold is of no meaning."""
 

@@ -41,6 +41,8 @@ class UnreadLog:
     """What was written and what was read over all runs."""
 
     clusters: int = 0
+    determined: int = 0
+    """Those whose events have one order, so that they ran under one schedule only."""
     kernels: list[Sequence[SourceSite]] = field(default_factory=list[Sequence[SourceSite]])
     """The source sites of each kernel."""
     read: set[tuple[int, str]] = field(default_factory=set[tuple[int, str]])
@@ -65,6 +67,10 @@ class UnreadLog:
                 return index
         self.kernels.append(source_sites)
         return len(self.kernels) - 1
+
+    def repeat(self, schedules: int) -> None:
+        """Count the runs of others: every cluster ran under so many schedules in all."""
+        self.clusters = self.determined + (self.clusters - self.determined) * schedules
 
     # -- runs elsewhere ------------------------------------------------------------------------
 

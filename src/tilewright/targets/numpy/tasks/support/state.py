@@ -231,7 +231,6 @@ class CtaState(Batch):
             for held in operation.held:
                 held.view.arena.pending.remove(held)
             finish()
-            cluster.events.complete(operation)
             cluster.acting = cluster.last = None
 
         operation = AsyncOperation(
