@@ -63,8 +63,9 @@ _F32 = Float32Type()
 _FORMAT_TYPES = {"e4m3": Float8E4M3FNType(), "e5m2": Float8E5M2Type()}
 _OWN_TYPES: dict[str, Attribute] = {"bf16": BFloat16Type(), "fp16": Float16Type()}
 _MANTISSA_BITS = 23
+_ACCESS_BITS = 128
+"""Of the widest access of a thread."""
 _NAN_SCALE = 255
-_SMALLEST_SCALE = 2.0**-127
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ def _widened(code: IndexBuilder, side: Side, type: AnyFloat, *, is_fast: bool) -
     name = f"{buffer_name(value)}_wide"
     wide_type = MemRefType(type, shape, NoneAttr(), SpaceAttr(space))
     wide = code.add(AllocOp(wide_type, name=name)).results[0]
-    loop = ParallelOp(stored)
+    loop = ParallelOp(stored, coalesced_width=_lanes(side, type))
     code.add(loop)
     body, at = code.inside(loop.body.block), list(loop.body.block.args)
     loaded = body.add(LoadOp(source.buffer, source.element(body, at, axes))).results[0]
@@ -126,6 +127,11 @@ def _widened(code: IndexBuilder, side: Side, type: AnyFloat, *, is_fast: bool) -
         value = scaled.multiplied(decoded, position, half)
         body.add(StoreOp(_rounded(body, value, type), wide, position))
     return wide
+
+
+def _lanes(side: Side, type: AnyFloat) -> int:
+    """What a thread converts at a time: a whole access of the wide buffer, not of the elements."""
+    return max(_ACCESS_BITS // bit_width(type) // (2 if side.is_packed else 1), 1)
 
 
 def _position(code: IndexBuilder, side: Side, at: Sequence[SSAValue], half: int) -> list[SSAValue]:
@@ -185,20 +191,24 @@ class _Scaled:
 
 
 def _power(code: IndexBuilder, byte: SSAValue, *, is_fast: bool) -> SSAValue:
-    """2^(byte - 127): the exponent of a float32, which is subnormal for 0 and infinite for 255."""
+    """2^(byte - 127): the exponent of a float32, with one more bit where that is no power of two:
+
+        0      0x00400000   subnormal
+        255    0x7fc00000   NaN, not infinity
+
+    One choice between two constants, which compilers make without a branch for each element.
+    """
     exponent = code.add(ExtuiOp(byte, i32)).results[0]
     bits = code.add(ShliOp(exponent, _integer(code, _MANTISSA_BITS))).results[0]
-    power = code.add(BitcastOp(bits, _F32)).results[0]
-    power = _replaced(code, exponent, 0, _SMALLEST_SCALE, power)
-    return power if is_fast else _replaced(code, exponent, _NAN_SCALE, float("nan"), power)
-
-
-def _replaced(
-    code: IndexBuilder, exponent: SSAValue, at: int, value: float, other: SSAValue
-) -> SSAValue:
-    is_it = code.add(CmpiOp("eq", exponent, _integer(code, at))).results[0]
-    constant = code.add(ConstantOp.of(value, _F32)).results[0]
-    return code.add(SelectOp(is_it, constant, other)).results[0]
+    if is_fast:
+        is_special = code.add(CmpiOp("eq", exponent, _integer(code, 0))).results[0]
+    else:
+        next_one = code.add(AddiOp(exponent, _integer(code, 1))).results[0]
+        wrapped = code.add(AndiOp(next_one, _integer(code, _NAN_SCALE))).results[0]
+        is_special = code.add(CmpiOp("ule", wrapped, _integer(code, 1))).results[0]
+    bit, none = _integer(code, 1 << (_MANTISSA_BITS - 1)), _integer(code, 0)
+    more = code.add(SelectOp(is_special, bit, none)).results[0]
+    return code.add(BitcastOp(code.add(OriOp(bits, more)).results[0], _F32)).results[0]
 
 
 def _decoded(code: IndexBuilder, side: Side, loaded: SSAValue) -> list[SSAValue]:

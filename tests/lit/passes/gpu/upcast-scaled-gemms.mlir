@@ -6,7 +6,7 @@
 // A byte is read once, and its two elements have one scale. What is bfloat16 already is taken as it is.
 // CHECK-LABEL: func.func @halves(
 // CHECK: [[W:%.*]] = tile.alloc "a_wide" : memref<64x64xbf16, #shared>
-// CHECK: tile.parallel ([[I:%.*]], [[J:%.*]]) in (64, 32) {
+// CHECK: tile.parallel ([[I:%.*]], [[J:%.*]]) in (64, 32) attributes {coalesced_width = 4 : i64} {
 // CHECK: [[X:%.*]] = memref.load %a[[[I]], [[J]]]
 // CHECK-NOT: memref.load %a[
 // CHECK: [[K:%.*]] = arith.muli [[J]], %c2
@@ -16,8 +16,10 @@
 // A scale of 0 is subnormal, one of 255 is NaN.
 // CHECK: [[E:%.*]] = arith.extui [[S]] : i8 to i32
 // CHECK: arith.shli [[E]], %c23_i32
-// CHECK: arith.cmpi eq, [[E]], %c0_i32
-// CHECK: arith.cmpi eq, [[E]], %c255_i32
+// CHECK: [[E1:%.*]] = arith.addi [[E]], %c1_i32
+// CHECK: [[LOW:%.*]] = arith.andi [[E1]], %c255_i32
+// CHECK: arith.cmpi ule, [[LOW]], %c1_i32
+// CHECK: arith.ori
 // CHECK: arith.mulf
 // CHECK: arith.truncf %{{.*}} : f32 to bf16
 // CHECK: memref.store %{{.*}}, [[W]][[[I]], [[K]]]
