@@ -18,8 +18,14 @@ from tilewright import tl, tlx
 @tw.jit
 def through_a_buffer(out_ptr):
     box = tlx.local_alloc((32,), tl.int32, 1)
-    tlx.local_store(box[0], tl.arange(0, 32) + tl.program_id(0))
-    tl.store(out_ptr + tl.program_id(0) * 32 + tl.arange(0, 32), tlx.local_load(box[0]))
+    full = tlx.alloc_barriers(1)
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            tlx.barrier_wait(full[0], 0)
+            tl.store(out_ptr + tl.program_id(0) * 32 + tl.arange(0, 32), tlx.local_load(box[0]))
+        with tlx.async_task(num_warps=4):
+            tlx.local_store(box[0], tl.arange(0, 32) + tl.program_id(0))
+            tlx.barrier_arrive(full[0], 1)
 
 
 out = np.zeros((6, 32), np.int32)
@@ -71,6 +77,22 @@ def test_a_bar_counts_the_programs_of_all_schedules(script):
     assert counts == list(range(1, 12))  # 6 programs, twice; the twelfth wipes the line
     bars = re.findall(r"\[([#.]{30})\] 6/12", seen)
     assert bars == ["#" * 15 + "." * 15]
+    assert seen.split("\r\x1b[K")[1].startswith("tilewright check: 1 launch of 1 kernel")
+
+
+def test_a_bar_ends_where_the_other_schedules_would_be_the_same(script):
+    lines = script.read_text().splitlines()
+    first = next(n for n, line in enumerate(lines) if "alloc_barriers" in line)
+    last = next(n for n, line in enumerate(lines) if "barrier_arrive" in line)
+    body = (
+        "    tlx.local_store(box[0], tl.arange(0, 32) + tl.program_id(0))\n"
+        "    tl.store(out_ptr + tl.program_id(0) * 32 + tl.arange(0, 32), tlx.local_load(box[0]))"
+    )
+    script.write_text("\n".join([*lines[:first], body, *lines[last + 1 :]]))
+    code, seen = on_a_terminal([sys.executable, "-c", COMMAND, str(script)])
+    assert code == 0
+    counts = re.findall(r"\rthrough_a_buffer \[[#.]{30}\] (\d+)/12 programs", seen)
+    assert list(map(int, counts)) == list(range(1, 7))
     assert seen.split("\r\x1b[K")[1].startswith("tilewright check: 1 launch of 1 kernel")
 
 

@@ -158,7 +158,10 @@ class _Runs:
                         array[...] = before[i]
             self._once(seed, len(seeds))
             self._report.schedules += 1
-            if len(seeds) == 1 or not self._report.has_choice:
+            if len(seeds) == 1:
+                return
+            if not self._report.has_choice:
+                self._report_progress(self._report.programs * (len(seeds) - 1), len(seeds))
                 return
             if not first:
                 first = {i: array.copy() for i, array in arrays.items()}
