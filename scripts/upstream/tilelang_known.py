@@ -217,14 +217,14 @@ KNOWN: Mapping[str, str] = {
     "another sentence",
     "language/test_tilelang_language_tcgen05_gemm.py::*rejects_non_tcgen05*": "the kernel is "
     "refused, with another sentence",
-    "language/test_tilelang_language_tcgen05_sliced_operands.py::*reject*": "the kernel is refused, "
-    "with another sentence",
+    "language/test_tilelang_language_tcgen05_sliced_operands.py::*reject*": "the kernel is "
+    "refused, with another sentence",
     "language/test_tilelang_language_tcgen05_sliced_operands.py::*origins*": "buffers of tensor "
     "memory with more than 128 rows",
     "language/test_tilelang_language_tcgen05_sliced_operands.py": "operands of tcgen05 that are "
     "sub-tiles at a run-time column, or parts of the pattern of a swizzle",
-    "language/test_tilelang_language_tmem_copy.py::*rejected": "the kernel is refused, with another "
-    "sentence",
+    "language/test_tilelang_language_tmem_copy.py::*rejected": "the kernel is refused, with "
+    "another sentence",
     "language/test_tilelang_language_tcgen05_gemm.py::*rejects_non_blackwell*": "tensor memory is "
     "refused for Hopper, with another sentence",
     "language/test_tilelang_language_tma_copy.py::*per_warp_leader*": "T.tma_copy whose place "

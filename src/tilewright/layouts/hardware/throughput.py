@@ -1,4 +1,8 @@
-"""What one multiprocessor of an NVIDIA GPU does in a clock cycle, by architecture: for models."""
+"""What one multiprocessor of an NVIDIA GPU does in a clock cycle, by architecture.
+
+The model that orders configurations before they are measured (`runtime.tile.config_model`) compares
+times of one GPU with each other, so ratios matter, not digits.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +39,26 @@ THROUGHPUT: Mapping[int, Throughput] = MappingProxyType(
         120: Throughput(1024, 40, 800),
     }
 )
-"""Tensor cores: white papers of A100, H100, RTX Blackwell and the data sheet of B200, dense peak by
-multiprocessors and boost clock. L2: 5120 B a cycle for 108 multiprocessors (A100 white paper), 5.5
-TB/s measured on H100 (Chips and Cheese, 2023). Latencies: Luo et al., "Benchmarking and Dissecting
-the Nvidia Hopper GPU Architecture" (2024), rounded."""
+"""Which of these are public figures.
+
+Tensor cores: the dense peak of operands of 16 bits divided by multiprocessors and clock, which is
+a power of two (`tests/layouts/test_throughput.py` has the division):
+
+    A100 SXM           312 TFLOPS    108    1.41 GHz    2048    data sheet
+    RTX A6000          154.8          84    1.80        1024    data sheet
+    RTX 6000 Ada       364.2         142    2.505       1024    data sheet
+    H100 SXM           989.4         132    1.83        4096    white paper
+    B200              2250           148    1.86        8192    data sheet; clock of tensor cores
+    RTX 5090           419           170    2.407       1024    white paper
+
+The GeForce cards of 86, 89 and 120 accumulate in 32 bits at half that rate; B300 (103) is taken to
+have B200's.
+
+L2: A100's 5120 bytes a cycle for 108 multiprocessors (NVIDIA A100 white paper) are 47. NVIDIA has
+not published the others. 42 is about the same 5120 bytes for H100's 114 (45) to 132 (39)
+multiprocessors, which is an upper bound: 5.5 TB/s measured on an H100 PCIe at 1.40 to 1.755 GHz
+(Chips and Cheese, July 2023) are 27 to 35. 40 and the values of Blackwell are assumptions.
+
+Latencies are not published figures but assumptions for a memory system under load; a lone load
+takes less.
+"""
