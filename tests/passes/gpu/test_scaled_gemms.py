@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples.tl_examples import load
 from tests.passes.gpu.tile_levels import by_threads, by_tiles, cubins
 from tests.sampling import examples
 from tests.targets.numpy.kernels import on_blocks, same_bits, tensor_type
@@ -315,6 +316,26 @@ def test_device_code_compiles(a, b, scaled, type):
     for source in cubins(Case(a, b, a_scaled=scaled, b_scaled=False, turned="B").text()):
         assert f"{type}* const a_wide" in source
         assert "mma" in source
+
+
+def test_operands_are_widened_in_whole_accesses_without_branches():
+    """Of 16 bytes, not of an element; and a scale is one choice between constants."""
+    block_scaled_matmul = load("block_scaled_matmul")
+    size, groups = 128, 128 // block_scaled_matmul.VECTOR
+    values = np.zeros((size, size), FORMATS["e4m3"])
+    scales, out = np.zeros((size, groups), np.uint8), np.zeros((size, size), np.float32)
+    made = block_scaled_matmul.scaled_kernel.warmup(
+        *(values, scales, values, scales, out, size, size, size),
+        grid=(1, 1),
+        target="cuda:sm_90a",
+        **dict.fromkeys(("BLOCK_M", "BLOCK_N", "BLOCK_K"), 64),
+        VEC=block_scaled_matmul.VECTOR,
+    )
+    source = made.raised.get_kernel_source()
+    for name in ("a_wide", "b_wide"):
+        assert f"*reinterpret_cast<uint4*>({name} + " in source
+        assert f"      {name}[" not in source
+    assert "__uint_as_float(0x7fc00000u)" not in source
 
 
 def test_an_uninitialised_scale_is_reported():
