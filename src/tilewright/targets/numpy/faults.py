@@ -248,7 +248,7 @@ def race(scene: Scene, other: Other, sources: SourceManager | None) -> MemoryFau
     note = Diagnostic(Severity.NOTE, f"program {second} {other_verb} it here", other.site.location)
     here = () if other.site.index == scene.site.index else (note,)
     mask = None
-    if _is_unmasked_store(scene.site) and _is_unmasked_store(other.site):
+    if scene.site.kind == other.site.kind == "store" and scene.site.masked == other.site.masked:
         program = ProgramValues(first, scene.grid, scene.arguments)
         mask = advise_store_mask(scene.site, scene.region, scene.lanes, scene.bad, program)
     hints = (*(() if mask is None else (mask,)), advise_race(scene.region.name))
@@ -259,10 +259,6 @@ def race(scene: Scene, other: Other, sources: SourceManager | None) -> MemoryFau
         (*here, describe(scene.region), *hints),
         sources,
     )
-
-
-def _is_unmasked_store(site: Site) -> bool:
-    return site.kind == "store" and not site.masked
 
 
 _VERBS = {"load": "reads", "store": "writes", "atomic_rmw": "updates", "atomic_cas": "updates"}

@@ -15,7 +15,12 @@ from tilewright.targets.numpy.api import Grid, Site
 from tilewright.targets.numpy.buffers import AddressSpace, MemoryRegion
 from tilewright.targets.numpy.element_addresses import element_at
 from tilewright.targets.numpy.lanes import Lanes
-from tilewright.targets.numpy.missing_mask import missing_mask, past_extents
+from tilewright.targets.numpy.missing_mask import (
+    missing_mask,
+    past_extents,
+    uncompared_axis,
+    uncompared_index,
+)
 from tilewright.targets.numpy.named_indices import ProgramValues
 
 _VERBS = {"load": "load", "store": "store", "atomic_rmw": "update", "atomic_cas": "swap"}
@@ -40,9 +45,12 @@ def advise_bounds(
             f"the bounds check uses a shape other than that of {name}: keep the shape and strides "
             f"of the block pointer or descriptor within {size} elements"
         )
-    if masked:
-        return f"the mask is true for this lane{_too_far(region, int(bad.addresses[0]))}"
     own = lanes.only(lanes.programs == bad.programs[0])
+    if masked:
+        uncompared = uncompared_index(site, region, own, int(bad.indices[0]), program)
+        if uncompared is not None:
+            return f"the mask is true for this lane, {uncompared}, or check the strides passed"
+        return f"the mask is true for this lane{_too_far(region, int(bad.addresses[0]))}"
     begin, end = int(own.addresses.min()), int(own.addresses.max())
     if begin < region.low + region.size:
         mask = missing_mask(site, region, own, program)
@@ -127,10 +135,14 @@ def advise_uninitialised(name: str) -> str:
 def advise_store_mask(
     site: Site, region: MemoryRegion, lanes: Lanes, bad: Lanes, program: ProgramValues
 ) -> str | None:
-    """The mask that two programs without one need if their blocks overlap in part: then lanes past
-    a program's own elements are more likely than two programs with the same elements."""
+    """The mask that two programs need if their blocks overlap in part: then lanes past a program's
+    own elements are more likely than two programs with the same elements."""
     chosen = bad.programs[0]
     own, racing = lanes.only(lanes.programs == chosen), int((bad.programs == chosen).sum())
+    if site.masked:
+        axis = uncompared_axis(site, region, own, program)
+        past = "the mask is true for lanes that write elements of other programs, as they are past"
+        return None if axis is None else f"{past} {axis}"
     axes = past_extents(site, region, own, program)
     if axes is not None:
         return (

@@ -68,6 +68,80 @@ def past_extents(
     return _compared(_overruns(offsets, region), site, program, region)
 
 
+def uncompared_index(
+    site: Site, region: MemoryRegion, own: Lanes, bad: int, program: ProgramValues
+) -> str | None:
+    """Which index a mask that is true for lane `bad` of the program fails to compare; None if the
+    lanes that take part do not show it."""
+    found = _uncompared(site, region, own, own.only(own.indices == bad), program)
+    if found is None:
+        return None
+    axis, first, condition = found
+    return (
+        f"whose index along axis {axis.axis} of {region.name} is {first} (extent {axis.extent}): "
+        f"compare {condition} in the mask too"
+    )
+
+
+def uncompared_axis(
+    site: Site, region: MemoryRegion, own: Lanes, program: ProgramValues
+) -> str | None:
+    """The same of any lane: its row ends before it, and the array may go on."""
+    found = _uncompared(site, region, own, own, program)
+    if found is None:
+        return None
+    axis, _, condition = found
+    return (
+        f"the extent of axis {axis.axis} of {region.name}, which is {axis.extent}: compare "
+        f"{condition} in the mask too"
+    )
+
+
+def _uncompared(
+    site: Site, region: MemoryRegion, own: Lanes, lanes: Lanes, program: ProgramValues
+) -> tuple[_Overrun, int, str] | None:
+    """The one axis that some of the lanes are past, the index of the first, and the condition."""
+    offsets = _whole_block(site, region, own)
+    if offsets is None:
+        return None
+    at = np.unravel_index(lanes.indices, site.shape)
+    past = [(each, each.indices[at]) for each in _overruns(offsets, region)]
+    beyond = [(each, indices) for each, indices in past if (indices >= each.extent).any()]
+    if len(beyond) != 1:
+        return None
+    ((axis, indices),) = beyond
+    name = _called(axis.indices, site, program)
+    condition = f"that index with {axis.extent}" if name is None else f"`{name} < {axis.extent}`"
+    return axis, int(indices[indices >= axis.extent][0]), condition
+
+
+def _whole_block(site: Site, region: MemoryRegion, own: Lanes) -> Array | None:
+    """The offsets of all lanes, of which a mask excludes some, if those that take part step by
+    constants along each axis."""
+    if not len(own) or len(site.shape) < 2:
+        return None
+    found = (own.addresses - region.base) // region.array.itemsize
+    at = np.stack(np.unravel_index(own.indices, site.shape))
+    whole = np.full(site.shape, found[0])
+    predicted = np.full(len(own), found[0])
+    for axis, extent in enumerate(site.shape):
+        others = np.delete(at, axis, 0)
+        line = np.flatnonzero((others == others[:, :1]).all(0) & (at[axis] != at[axis, 0]))
+        if extent == 1:
+            continue
+        if not len(line):
+            return None
+        other = line[0]
+        step, rest = divmod(int(found[other] - found[0]), int(at[axis, other] - at[axis, 0]))
+        if rest:
+            return None
+        shape = [1] * len(site.shape)
+        shape[axis] = extent
+        whole = whole + (np.arange(extent).reshape(shape) - at[axis, 0]) * step
+        predicted = predicted + (at[axis] - at[axis, 0]) * step
+    return whole if (predicted == found).all() else None
+
+
 def _compared(
     overruns: Sequence[_Overrun], site: Site, program: ProgramValues, region: MemoryRegion
 ) -> str | None:
