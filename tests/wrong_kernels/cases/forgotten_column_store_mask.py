@@ -27,5 +27,6 @@ def fixed(x_ptr, out_ptr, rows, columns, ROWS: tl.constexpr, COLUMNS: tl.constex
 def launch(kernel):
     x = np.arange(35 * 20, dtype=np.float32).reshape(35, 20)
     out = np.zeros((36, 20), np.float32)  # a row more: what is past the last one stays inside
-    kernel[(3,)](x, out, 35, 20, ROWS=16, COLUMNS=32)
+    with tw.running(check_races=True):
+        kernel[(3,)](x, out, 35, 20, ROWS=16, COLUMNS=32)
     return out[:35], x * 2
