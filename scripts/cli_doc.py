@@ -25,7 +25,9 @@ that imports Triton or TileLang (`--compat`), or IR text (`FILE.ttir`, `FILE.ttg
 `FILE.mlir`; `-` is standard input). A script is run like a script: `run`, `check`, `analyze`
 and `tune` run its kernels on the CPU, or on the GPU that has its arrays; `memory`, `layout` and
 `compile` stop each launch where it would begin, so no GPU is needed. Flags stand before the
-script or directly after it, arguments of the script after them; `--` ends the flags.
+script, those of `memory`, `layout`, `compile`, `tune` and `studio` also directly after it;
+arguments of the script follow. One that looks like a flag of the command gets a note, unless `--`
+is before it.
 `FILE:NAME` and `--kernel NAME` choose a kernel.
 
 ## What takes what

@@ -361,3 +361,16 @@ def test_zsh_completes(installed_shell, tmp_path):
 def test_a_shell_that_is_not_known(capsys):
     assert main.run(["completion", "tcsh"]) == 2
     assert capsys.readouterr().err == "tilewright completion: pass a shell: bash, zsh, fish\n"
+
+
+@pytest.mark.parametrize("command", ["run", "check", "analyze"])
+def test_a_flag_among_the_arguments_of_a_script_is_named(tool, command):
+    """A check that was asked for there is not done, which `no fault` would hide."""
+    script = str(KERNELS / "tl.py")
+    code, printed = tool(command, script, "--kernels", "--bogus", "more")
+    assert code == 0
+    (line,) = [line for line in printed.splitlines() if line.startswith("note: ")]
+    assert line.startswith(
+        f"note: '--kernels' follows {script}, so it is an argument of the script"
+    )
+    assert "note: " not in tool(command, script, "--", "--kernel", "nope")[1]

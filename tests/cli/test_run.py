@@ -105,7 +105,10 @@ def two(tmp_path):
 
 def test_a_script_gets_its_arguments(command, script):
     path = script("scale[(4,)](x, 100, BLOCK=32)")
-    assert command("run", path, "--stats", "-h") == (0, "[0 2 4] ['--stats', '-h']\n", "")
+    code, out, err = command("run", path, "--stats", "-h")
+    assert (code, out) == (0, "[0 2 4] ['--stats', '-h']\n")
+    assert err.startswith(f"note: '--stats' follows {path}, so it is an argument of the script")
+    assert command("run", path, "--", "--stats") == (0, "[0 2 4] ['--stats']\n", "")
 
 
 def test_stats_say_what_ran_and_what_ran_one_by_one(command, script):

@@ -197,6 +197,7 @@ def test_a_kernel_that_does_not_compile_is_on_the_page_with_its_error(studio):
         (["--target", "cuda:sm_9q", "script.py"], "--target: unknown target"),
         (["-o", "page.py", "script.py"], "expected a file *.html"),
         (["--schedules", "0", "script.py"], "'0' is not a positive integer"),
+        (["--port", "99999", "--serve", "script.py"], "is no port: they end at 65535"),
     ],
 )
 def test_what_is_refused(arguments, message, tmp_path, monkeypatch, capsys):

@@ -84,6 +84,11 @@ def tune(tmp_path, monkeypatch, capsys):
     return run
 
 
+def test_a_script_without_launches_says_why_there_is_no_result(tune):
+    Path("none.py").write_text("print(1)\n")
+    assert tune("none.py") == (3, "", "1\ntilewright tune: none.py launched no kernel\n")
+
+
 def test_what_was_tried_the_best_first(tune):
     code, out, err = tune("tl.py")
     assert code == 0

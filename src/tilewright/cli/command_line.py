@@ -119,6 +119,8 @@ def parse(
         is_flag = argument.startswith("-") and argument != "-"
         if line.is_script and not (is_flag and _is_own(command, pending, line, is_after_script)):
             line.script_arguments = pending[1:] if argument == "--" else pending
+            if argument != "--":
+                _show_flags_of_script(command, line)
             break
         del pending[0]
         if not is_flag:
@@ -160,6 +162,22 @@ def _is_own(
     if not separator:
         value = pending[1] if len(pending) > 1 else ""
     return extra is not None and extra(name, value, line)
+
+
+def _show_flags_of_script(command: Command, line: CommandLine) -> None:
+    """Name the arguments of the script that look like flags of the command: they have no effect
+    on it, and a check that they were meant for has not been done."""
+    names = [each.name for each in command.options]
+    for argument in line.script_arguments:
+        name = argument.lstrip("-").partition("=")[0]
+        if argument == "--":
+            return
+        if argument.startswith("--") and closest(name, names) is not None:
+            sys.stderr.write(
+                f"note: '{argument}' follows {line.file}, so it is an argument of the script; "
+                f"flags of the command stand before the script, and -- before its own arguments "
+                "leaves out this note\n"
+            )
 
 
 def _taken(command: Command, argument: str, pending: list[str]) -> tuple[str, str | None]:

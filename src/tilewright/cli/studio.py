@@ -25,6 +25,7 @@ from tilewright.report.studio.document import Document, Sources
 from tilewright.report.studio.page import render, size_text
 
 _PORT = "8765"
+_LAST_PORT = (1 << 16) - 1
 _SCHEDULES = "2"
 
 
@@ -68,8 +69,11 @@ def run(arguments: Sequence[str], program: str) -> int:
 def _parse(arguments: Sequence[str]) -> _Request:
     line = parse(STUDIO, arguments)
     positive(line, ("schedules",))
-    if not line.values.get("port", _PORT).isdigit():
-        raise UsageError(f"--port: '{line.values['port']}' is no port; 0 takes a free one")
+    port = line.values.get("port", _PORT)
+    if not port.isdigit() or int(port) > _LAST_PORT:
+        raise UsageError(
+            f"--port: '{port}' is no port: they end at {_LAST_PORT}; 0 takes a free one"
+        )
     if not line.is_script:
         raise UsageError(
             f"'{line.name}' is no Python script: for IR text use 'tilewright memory', 'analyze' or "

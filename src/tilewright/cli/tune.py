@@ -108,6 +108,8 @@ def _tune(line: CommandLine, program: str) -> int:
     if line.kernel is not None and line.kernel not in (*log.launched, *_names(found)):
         names = ", ".join(log.launched) or "none"
         raise UsageError(f"{line.file} launched no kernel '{line.kernel}'; it launched {names}")
+    if not log.launched and not found:
+        sys.stderr.write(f"{program}: {line.file} launched no kernel\n")
     for name, language in log.launched.items():
         if line.kernel in (None, name) and name not in _names(found):
             sys.stderr.write(

@@ -392,3 +392,15 @@ def test_a_shape_and_sizes_are_not_mixed():
 
     with pytest.raises(CompileError, match=r"T\.empty takes a shape and a dtype"):
         kernel(np.zeros(4, np.float32))
+
+
+def test_a_grid_in_brackets_is_that_of_another_language():
+    @tw.jit
+    def doubled(X):
+        X: T.Tensor((64,), "float32")
+        with T.Kernel(1, threads=64):
+            for i in T.Parallel(64):
+                X[i] = X[i] * 2
+
+    with pytest.raises(TypeError, match=r"doubled is a kernel of T, whose grid is in T\.Kernel"):
+        doubled[(1,)](np.ones(64, np.float32))

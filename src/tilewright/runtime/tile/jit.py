@@ -12,7 +12,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FunctionType
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
@@ -116,6 +116,14 @@ class TileJIT(NotebookForm):
             self._reads = Reads((self.function,))
 
     # -- calling -----------------------------------------------------------------------------
+
+    def __getitem__(self, grid: object) -> NoReturn:
+        """How kernels of `tl` are launched; those of `T` have their grid in `T.Kernel`."""
+        name = self.function.__name__
+        raise TypeError(
+            f"{name} is a kernel of T, whose grid is in T.Kernel(...): call {name}(...) without "
+            "a grid"
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run an eager kernel, or compile the kernel that a factory makes."""
