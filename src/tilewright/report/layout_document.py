@@ -41,6 +41,7 @@ from tilewright.dialects.type_utils import bit_width, element_type_of, shape_of
 from tilewright.ir.diagnostics import resolve
 from tilewright.ir.traversal import walk
 from tilewright.layouts.diagram import BANK_BYTES, BANKS, Diagram, draw
+from tilewright.memory.units import element_bytes
 from tilewright.passes.raising.function import GRID
 
 Kind: TypeAlias = Literal["fragment", "shared", "loop"]
@@ -276,7 +277,7 @@ def _cells(shape: tuple[int, ...], width: int) -> tuple[int, ...]:
 
 
 def _bytes_of(op: AllocOp, shape: tuple[int, ...]) -> _Bytes:
-    size = bit_width(element_type_of(op.result.type)) // 8
+    size = element_bytes(bit_width(element_type_of(op.result.type)))
     layout = op.layout
     map = layout.data if isinstance(layout, LayoutAttr) else LayoutMap.row_major(shape)
     offsets = [np.broadcast_to(each, shape) for each in map.evaluate(*np.indices(shape))]

@@ -16,6 +16,7 @@ from tilewright import T
 from tilewright.ir.diagnostics import CompileError
 from tilewright.passes.amd.pipeline import AmdPipeline
 from tilewright.passes.gpu.pipeline import GpuPipeline
+from tilewright.runtime.memory_maps.tiles import shared_memory_maps
 from tilewright.targets.cuda.compile import compile_module
 from tilewright.targets.numpy.simt import Buffer, compile_simt
 
@@ -310,3 +311,26 @@ def test_strides_count_elements() -> None:
     whole, result = some(13, 8, 8), np.zeros((4, 16), np.int32)
     tw.compile(main)(whole[::2], result)
     np.testing.assert_array_equal(result, elements(whole[::2], "uint4").astype(np.int32))
+
+
+@tw.jit
+def widened(A):
+    A: T.Tensor((64, 64), "int4")
+    C = T.empty((64, 64), "int32")
+    with T.Kernel(1, threads=128):
+        S = T.alloc_shared((64, 64), "int4")
+        T.copy(A, S)
+        for i, j in T.Parallel(64, 64):
+            C[i, j] = T.cast(S[i, j], "int32")
+    return C
+
+
+def test_an_array_of_another_type_is_refused_for_its_type() -> None:
+    with pytest.raises(TypeError, match="dtype float32, but it is declared with dtype int4"):
+        widened(np.zeros((64, 64), np.float32))
+
+
+def test_a_memory_map_counts_a_byte_for_an_element_in_shared_memory() -> None:
+    module = widened.get_tir(np.zeros((64, 32), np.uint8)).module
+    (found,) = shared_memory_maps(module)
+    assert found.used == 64 * 64

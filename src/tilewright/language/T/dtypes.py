@@ -139,7 +139,10 @@ class dtype(str):
     def shape_of(self, tensor: Any) -> tuple[int, ...]:
         """The shape of a tensor of such elements; its array may have two of them in a byte."""
         shape = tuple(tensor.shape)
-        if not self.is_packed or not shape or str(getattr(tensor, "dtype", "")) in _FOURS:
+        dtype = getattr(tensor, "dtype", None)
+        if not self.is_packed or not shape or str(dtype) in _FOURS:
+            return shape
+        if getattr(dtype, "itemsize", 1) != 1:  # refused for its type, which comes after the shape
             return shape
         return (*shape[:-1], 2 * shape[-1])
 

@@ -9,7 +9,6 @@ the arena of the kernel.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import prod
 from typing import TypeAlias, TypeGuard
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
@@ -17,13 +16,13 @@ from xdsl.ir import Operation, SSAValue
 
 from tilewright.dialects.func import FuncOp
 from tilewright.dialects.simt import names as simt_names
-from tilewright.dialects.tile import AllocOp, KernelOp, SlotOp, Space, names
+from tilewright.dialects.tile import AllocOp, KernelOp, SlotOp, names
 from tilewright.dialects.tile.attributes import TargetAttr
-from tilewright.dialects.type_utils import bit_width, element_type_of
 from tilewright.ir.diagnostics import resolve
 from tilewright.ir.traversal import walk
 from tilewright.memory.map import Interval, MapCell, MemoryMap, RegionMap, Row
 from tilewright.memory.targets import SMEM_SIBLING_ALIGNMENT, Memory, Target, target_named
+from tilewright.passes.gpu.shared_sizes import bytes_of
 
 _BARRIER_BYTES = 8
 
@@ -115,7 +114,7 @@ def _region(allocs: Sequence[AllocOp], name: str) -> RegionMap:
 
 
 def _row(alloc: AllocOp) -> Row:
-    size, start = _bytes(alloc), alloc.offset_bytes or 0
+    size, start = bytes_of(alloc), alloc.offset_bytes or 0
     versions = _versions(alloc)
     unit = size // versions
     cells = tuple(
@@ -123,13 +122,6 @@ def _row(alloc: AllocOp) -> Row:
         for index in range(versions)
     )
     return Row(alloc.buffer_name, _source(alloc), "", unit, cells)
-
-
-def _bytes(alloc: AllocOp) -> int:
-    count = prod(alloc.type.get_shape())
-    if alloc.space in (Space.BARRIER, Space.CLUSTER_BARRIER):
-        return count * _BARRIER_BYTES
-    return count * bit_width(element_type_of(alloc.type)) // 8
 
 
 def _versions(alloc: AllocOp) -> int:
